@@ -1,0 +1,163 @@
+package tuner
+
+import (
+	"time"
+
+	"airtuned/wlan"
+)
+
+// Detection is what `airtuned detect` found: every radio, what can be tuned on
+// it and, where something cannot, why not. Its JSON form is a contract.
+type Detection struct {
+	Radios   []Radio   `json:"radios"`
+	Warnings []Warning `json:"warnings"`
+}
+
+// Warning is something a user should know about one radio, or about the whole
+// system if Radio is empty. Code is stable and in kebab-case.
+type Warning struct {
+	Radio   string `json:"radio"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Radio is one wiphy as detected.
+type Radio struct {
+	// Path identifies the radio: its device path below /sys. Phy is only its
+	// current name.
+	Path       string      `json:"path"`
+	Phy        string      `json:"phy"`
+	Interfaces []Interface `json:"interfaces"`
+	Driver     string      `json:"driver"`
+	Bus        string      `json:"bus"`
+	Chip       string      `json:"chip"`
+	Firmware   string      `json:"firmware"`
+	AQL        AQL         `json:"aql"`
+	Queue      Queue       `json:"queue"`
+	NAPI       NAPI        `json:"napi"`
+	Policy     string      `json:"policy"`
+}
+
+// Interface is one network interface of a radio. Type is as iw prints it, or
+// empty without netlink.
+type Interface struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// AQL says whether airtime queue limits act on a radio and what they are.
+type AQL struct {
+	// Supported is the driver's AQL feature bit; nil when it cannot be known.
+	Supported *bool `json:"supported"`
+	// Writable says whether the limits can be written by this process. The
+	// mode bits lie, so it is found out by opening the file for writing.
+	Writable bool `json:"writable"`
+	// Reason says why limits cannot be used, if so; empty otherwise.
+	Reason      string                `json:"reason"`
+	Limits      map[string]wlan.Limit `json:"limits"`
+	ThresholdUs uint32                `json:"threshold_us"`
+}
+
+// Queue is the best source there is for what the hardware holds:
+// num_pending_tx, aql_pending or none. Pending is in frames for the first, in
+// microseconds of airtime for the second.
+type Queue struct {
+	Source  string `json:"source"`
+	Pending int    `json:"pending"`
+	Max     int    `json:"max"`
+}
+
+// Values of Queue.Source.
+const (
+	SourceFrames  = "num_pending_tx"
+	SourceAirtime = "aql_pending"
+	SourceNone    = "none"
+)
+
+// NAPI tells where a radio's receive processing runs.
+type NAPI struct {
+	Mode     string `json:"mode"`
+	Settable bool   `json:"settable"`
+	Reason   string `json:"reason"`
+}
+
+// State is what the daemon does with a radio.
+type State string
+
+// The states of a radio.
+const (
+	Tuning    State = "tuning"    // the policy's limits are in force
+	Observing State = "observing" // limits are not touched
+	Held      State = "held"      // in doubt: limits stay as they are
+	Restored  State = "restored"  // originals are back, until told to resume
+	Gone      State = "gone"      // the radio is not there now
+)
+
+// Status is one radio as the running daemon sees it.
+type Status struct {
+	Radio
+	State          State           `json:"state"`
+	Reason         string          `json:"reason"`
+	Pending        PendingStatus   `json:"pending"`
+	ResidencyUs    ResidencyStatus `json:"residency_us"`
+	ThroughputKbps uint64          `json:"throughput_kbps"`
+	ActiveStations int             `json:"active_stations"`
+	Stations       []StationStatus `json:"stations"`
+	Decisions      uint64          `json:"decisions"`
+	LastChange     *LastChange     `json:"last_change"`
+}
+
+// PendingStatus is the mean content of the hardware queue over the last window.
+type PendingStatus struct {
+	Frames    int   `json:"frames"`
+	MaxFrames int   `json:"max_frames"`
+	AirtimeUs int64 `json:"airtime_us"`
+}
+
+// ResidencyStatus is the time frames spent in the hardware queue, in
+// microseconds, by Little's law over the last window; P95 over the last minute
+// of windows.
+type ResidencyStatus struct {
+	Mean int64 `json:"mean"`
+	P95  int64 `json:"p95"`
+}
+
+// StationStatus is one station over the last window.
+type StationStatus struct {
+	MAC            wlan.MAC              `json:"mac"`
+	Limits         map[string]wlan.Limit `json:"limits"`
+	PendingUs      int64                 `json:"pending_us"`
+	ThroughputKbps uint64                `json:"throughput_kbps"`
+}
+
+// LastChange is the latest change to one of the radio's knobs.
+type LastChange struct {
+	At     time.Time `json:"at"`
+	Knob   string    `json:"knob"`
+	From   string    `json:"from"`
+	To     string    `json:"to"`
+	Reason string    `json:"reason"`
+}
+
+// Result is what became of a change.
+type Result string
+
+// The results a change can have.
+const (
+	Applied     Result = "applied"
+	Planned     Result = "planned" // dry run
+	Unchanged   Result = "unchanged"
+	Unsupported Result = "unsupported"
+	Failed      Result = "failed"
+)
+
+// Change is one knob's way from an old value to a new one.
+type Change struct {
+	Radio  string `json:"radio"` // device path
+	Phy    string `json:"phy"`
+	Knob   string `json:"knob"` // e.g. aql_txq_limit/BE, aql_threshold, threaded/wlan0
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Result Result `json:"result"`
+	Reason string `json:"reason"`
+}
