@@ -216,3 +216,27 @@ func (f *file) ReadFresh(p []byte) (int, error) {
 }
 
 func (f *file) Close() error { return f.f.Close() }
+
+// CanWrite opens a file for writing, as Write would, and writes nothing. It is
+// the only honest way to know: mode bits lie in both directions.
+func (d Dir) CanWrite(name string) error {
+	r, err := d.root("open", name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := r.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return d.full(err)
+	}
+	return f.Close()
+}
+
+// CanWrite reports whether a file could be written; a tree that cannot tell
+// does not object.
+func CanWrite(t FS, name string) error {
+	if w, ok := t.(interface{ CanWrite(name string) error }); ok {
+		return w.CanWrite(name)
+	}
+	return nil
+}

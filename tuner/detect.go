@@ -1,0 +1,248 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"airtuned/debugfs"
+	"airtuned/nl80211"
+	"airtuned/sysfs"
+	"airtuned/tree"
+	"airtuned/wlan"
+)
+
+// Codes of warnings, as in Warning.Code, besides those of debugfs.Cause.
+const (
+	WarnNoWireless     = "no-wireless"
+	WarnNoNetlink      = "no-netlink"
+	WarnAQLUnsupported = "aql-unsupported"
+	WarnAQLUnknown     = "aql-unknown"
+	WarnAQLBlind       = "aql-blind"
+	WarnAQLDisabled    = "aql-disabled"
+	WarnUnknownChip    = "unknown-chip"
+	WarnBus            = "bus-bound"
+)
+
+// Detect finds every radio and what can be tuned on it. What cannot be found
+// out is in the warnings; an error means that the system could not be looked
+// at at all.
+func Detect(env Env, choose Chooser) (Detection, error) {
+	d := Detection{Radios: []Radio{}, Warnings: []Warning{}}
+	devices, err := sysfs.Devices(env.Sys)
+	if errors.Is(err, sysfs.ErrNoWireless) {
+		d.Warnings = append(d.Warnings, Warning{"", WarnNoWireless, "no wireless driver is loaded: " + err.Error()})
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	air, err := readNetlink(env.Netlink)
+	if err != nil {
+		d.Warnings = append(d.Warnings, Warning{"", WarnNoNetlink, err.Error()})
+	}
+	_, debugErr := debugfs.Phys(env.Debug)
+	if debugErr != nil && len(devices) > 0 {
+		d.Warnings = append(d.Warnings, Warning{"", debugfs.CauseOf(debugErr).String(), explain(debugErr)})
+	}
+	for _, dev := range devices {
+		r, warnings := detectRadio(env, dev, air, debugErr)
+		r.Policy = choose(r).Policy
+		d.Radios = append(d.Radios, r)
+		d.Warnings = append(d.Warnings, warnings...)
+	}
+	return d, nil
+}
+
+// airwaves is what netlink said about all radios, by name of wiphy.
+type airwaves struct {
+	known      bool
+	wiphys     map[string]nl80211.Wiphy
+	interfaces map[int][]nl80211.Interface // by index of wiphy
+	firmware   func(ifname string) (string, error)
+}
+
+func readNetlink(n Netlink) (airwaves, error) {
+	if n == nil {
+		return airwaves{}, nil
+	}
+	wiphys, err := n.Wiphys()
+	if err != nil {
+		return airwaves{}, fmt.Errorf("list wiphys through nl80211: %w", err)
+	}
+	interfaces, err := n.Interfaces()
+	if err != nil {
+		return airwaves{}, fmt.Errorf("list interfaces through nl80211: %w", err)
+	}
+	a := airwaves{true, map[string]nl80211.Wiphy{}, map[int][]nl80211.Interface{}, n.Firmware}
+	for _, w := range wiphys {
+		a.wiphys[w.Name] = w
+	}
+	for _, i := range interfaces {
+		a.interfaces[i.Wiphy] = append(a.interfaces[i.Wiphy], i)
+	}
+	return a, nil
+}
+
+func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio, []Warning) {
+	r := Radio{
+		Path: dev.Path, Phy: dev.Phy, Driver: dev.Driver, Bus: dev.Bus, Chip: dev.Chip,
+		Interfaces: []Interface{},
+		Queue:      Queue{Source: SourceNone},
+	}
+	var warnings []Warning
+	warn := func(code, format string, args ...any) {
+		warnings = append(warnings, Warning{r.Phy, code, fmt.Sprintf(format, args...)})
+	}
+
+	wiphy, onAir := air.wiphys[dev.Phy]
+	types := map[string]string{}
+	for _, i := range air.interfaces[wiphy.Index] {
+		if onAir && i.Name != "" {
+			types[i.Name] = i.Type
+		}
+	}
+	names := slices.Clone(dev.Interfaces)
+	for name := range types {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		r.Interfaces = append(r.Interfaces, Interface{name, types[name]})
+		if r.Firmware == "" && air.known {
+			// Older drivers have no version to tell: then it stays unknown.
+			r.Firmware, _ = air.firmware(name)
+		}
+	}
+
+	napi := sysfs.ReadNAPI(env.Sys, env.Proc, dev)
+	r.NAPI = NAPI{Mode: napi.Mode, Settable: napi.Settable, Reason: napi.Reason}
+
+	phy := debugfs.NewPhy(env.Debug, dev.Phy)
+	if debugErr == nil {
+		debugErr = phy.Built()
+		if debugErr != nil {
+			warn(debugfs.CauseOf(debugErr).String(), "%s", explain(debugErr))
+		}
+	}
+	r.AQL, warnings = detectAQL(env, dev, phy, debugErr, warnings)
+	if onAir {
+		supported := wiphy.AQL
+		r.AQL.Supported = &supported
+	} else if debugErr == nil {
+		r.AQL.Supported = aqlFromStations(phy)
+	}
+	switch {
+	case r.AQL.Supported != nil && !*r.AQL.Supported:
+		r.AQL.Reason = orElse(r.AQL.Reason, fmt.Sprintf("the %s driver does not use AQL: limits have no effect", orElse(r.Driver, "radio's")))
+		warn(WarnAQLUnsupported, "%s", r.AQL.Reason)
+	case r.AQL.Supported == nil && debugErr == nil && !setsAQL(dev.Driver):
+		r.AQL.Reason = orElse(r.AQL.Reason, fmt.Sprintf("without netlink it cannot be known whether the %s driver uses AQL", orElse(r.Driver, "radio's")))
+		warn(WarnAQLUnknown, "%s", r.AQL.Reason)
+	}
+	if debugErr == nil {
+		r.Queue = detectQueue(phy, r.AQL.Supported)
+	}
+	if dev.IsATH10K() {
+		if dev.Chip == "" {
+			warn(WarnUnknownChip, "an ath10k radio with an id not known here: it gets the default profile")
+		}
+		if dev.Family == "tlv" {
+			warn(WarnAQLBlind, "firmware of %s reports no tx rates: AQL counts no airtime, and its limits do nothing; airtuned observes until it sees otherwise", orElse(dev.Chip, "this family"))
+		}
+	}
+	if dev.Bus == "sdio" || dev.Bus == "usb" {
+		warn(WarnBus, "on %s the bus is the bottleneck, not the air: airtuned observes unless the configuration says otherwise", strings.ToUpper(dev.Bus))
+	}
+	return r, warnings
+}
+
+func detectAQL(env Env, dev sysfs.Device, phy *debugfs.Phy, debugErr error, warnings []Warning) (AQL, []Warning) {
+	a := AQL{Limits: map[string]wlan.Limit{}}
+	if debugErr != nil {
+		a.Reason = explain(debugErr)
+		return a, warnings
+	}
+	limits, err := phy.AQLTxqLimit()
+	if err != nil {
+		a.Reason = explain(err)
+		return a, append(warnings, Warning{dev.Phy, debugfs.CauseOf(err).String(), a.Reason})
+	}
+	for _, ac := range wlan.ACs {
+		if limits.Has[ac] {
+			a.Limits[ac.String()] = limits.Limits[ac]
+		}
+	}
+	// Not readable under lockdown; then it is simply not known.
+	a.ThresholdUs, _ = phy.AQLThreshold()
+	if err := tree.CanWrite(env.Debug, "ieee80211/"+dev.Phy+"/aql_txq_limit"); err != nil {
+		a.Reason = explain(err)
+		return a, append(warnings, Warning{dev.Phy, debugfs.CauseOf(err).String(), a.Reason})
+	}
+	a.Writable = true
+	if on, err := phy.AQLEnable(); err == nil && !on {
+		a.Reason = "AQL is switched off for all radios (aql_enable is 0): limits have no effect until it is 1 again"
+		warnings = append(warnings, Warning{dev.Phy, WarnAQLDisabled, a.Reason})
+	}
+	return a, warnings
+}
+
+// aqlFromStations tells from a station's folder whether the driver uses AQL:
+// the file aql is there only if it does (net/mac80211/debugfs_sta.c,
+// ieee80211_sta_debugfs_add). Without a station it cannot be known.
+func aqlFromStations(phy *debugfs.Phy) *bool {
+	netdevs, err := phy.Netdevs()
+	if err != nil {
+		return nil
+	}
+	for _, netdev := range netdevs {
+		macs, err := phy.Stations(netdev)
+		if err != nil {
+			continue
+		}
+		for _, mac := range macs {
+			_, err := phy.StationAQL(netdev, mac)
+			has := err == nil
+			if has {
+				return &has
+			}
+			// Missing, or did the station leave just now?
+			still, _ := phy.Stations(netdev)
+			if errors.Is(err, fs.ErrNotExist) && slices.Contains(still, mac) {
+				return &has
+			}
+		}
+	}
+	return nil
+}
+
+func detectQueue(phy *debugfs.Phy, supported *bool) Queue {
+	if max, err := phy.MaxNumPendingTx(); err == nil {
+		if n, err := phy.NumPendingTx(); err == nil {
+			return Queue{SourceFrames, n, max}
+		}
+	}
+	if supported == nil || *supported {
+		if p, err := phy.AQLPending(); err == nil {
+			return Queue{Source: SourceAirtime, Pending: int(p.TotalUs)}
+		}
+	}
+	return Queue{Source: SourceNone}
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// setsAQL reports whether a driver is known to set NL80211_EXT_FEATURE_AQL:
+// ath10k (ath10k_mac_register, every chip) and mt76 do, no other in 5.10 to 7.3.
+func setsAQL(driver string) bool {
+	return strings.HasPrefix(driver, "ath10k_") || strings.HasPrefix(driver, "mt7")
+}

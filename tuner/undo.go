@@ -1,0 +1,210 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"airtuned/debugfs"
+	"airtuned/sysfs"
+)
+
+// journal applies settings to one radio so that all of them can be undone: the
+// value found is on disk before a knob is written for the first time.
+type journal struct {
+	knobs knobs
+	store store
+	// found is the radio's record; it is nil until something was written.
+	found *Originals
+	id    Originals // what a new record starts from
+}
+
+// newJournal takes over the record an earlier process left, unless the kernel
+// has registered the radio anew since.
+func newJournal(env Env, phy *debugfs.Phy, path string, phyIndex int) (*journal, error) {
+	j := &journal{
+		knobs: knobs{env, phy},
+		store: newStore(env.StateDir),
+		id: Originals{
+			Version: originalsVersion, BootID: sysfs.BootID(env.Proc),
+			Path: path, Phy: phy.Name(), PhyIndex: phyIndex,
+		},
+	}
+	found, err := j.store.load(path)
+	if err != nil {
+		return nil, err
+	}
+	if found != nil && (found.BootID != j.id.BootID || found.PhyIndex != phyIndex) {
+		// The values it speaks of are gone with that boot or that phy.
+		return j, j.store.forget(path)
+	}
+	j.found = found
+	return j, nil
+}
+
+// original returns the recorded value of a knob.
+func (j *journal) original(knob string) (string, bool) {
+	if j.found == nil {
+		return "", false
+	}
+	i := slices.IndexFunc(j.found.Knobs, func(o Original) bool { return o.Knob == knob })
+	if i < 0 {
+		return "", false
+	}
+	return j.found.Knobs[i].Value, true
+}
+
+// record makes sure that the present values of the knobs are on disk before
+// they are first written.
+func (j *journal) record(from []setting) error {
+	next := j.id
+	if j.found != nil {
+		next.Knobs = slices.Clone(j.found.Knobs)
+	}
+	n := len(next.Knobs)
+	for _, s := range from {
+		if _, ok := j.original(s.knob); !ok {
+			next.Knobs = append(next.Knobs, Original{s.knob, s.value})
+		}
+	}
+	if len(next.Knobs) == n {
+		return nil
+	}
+	if err := j.store.save(&next); err != nil {
+		return fmt.Errorf("%w; nothing was written: free space in, or allow writing to, the state directory", err)
+	}
+	j.found = &next
+	return nil
+}
+
+// apply brings knobs to the values wanted and says what became of each. With
+// dryRun it only says what it would do.
+func (j *journal) apply(want []setting, reason string, dryRun bool) []Change {
+	changes := make([]Change, len(want))
+	var from []setting
+	for i, s := range want {
+		c := &changes[i]
+		*c = j.change(s.knob, s.value, reason)
+		now, err := j.knobs.get(s.knob)
+		switch {
+		case err != nil:
+			c.Result, c.Reason = failure(err)
+		case now == s.value:
+			c.From, c.Result = now, Unchanged
+		default:
+			c.From, c.Result = now, Planned
+			from = append(from, setting{s.knob, now})
+		}
+	}
+	if dryRun || len(from) == 0 {
+		return changes
+	}
+	err := j.record(from)
+	for i := range changes {
+		c := &changes[i]
+		if c.Result != Planned {
+			continue
+		}
+		if err == nil {
+			c.Result = Applied
+			if werr := j.knobs.set(c.Knob, c.To); werr != nil {
+				c.Result, c.Reason = failure(werr)
+			}
+		} else {
+			c.Result, c.Reason = Failed, err.Error()
+		}
+	}
+	return changes
+}
+
+// restore puts every recorded value back, the radio's own before those of its
+// stations, so that stations which followed the radio follow it again. The
+// record goes once nothing is left in it. Knobs for which keep is true are
+// somebody else's by now and stay as they are.
+func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change, error) {
+	if j.found == nil {
+		return nil, nil
+	}
+	todo := slices.Clone(j.found.Knobs)
+	slices.SortStableFunc(todo, func(a, b Original) int {
+		return boolInt(strings.HasPrefix(a.Knob, knobStation)) - boolInt(strings.HasPrefix(b.Knob, knobStation))
+	})
+	var changes []Change
+	var left []Original
+	var errs []error
+	for _, o := range todo {
+		c := j.change(o.Knob, o.Value, reason)
+		now, err := j.knobs.get(o.Knob)
+		c.From = now
+		switch {
+		case err != nil && passed(o.Knob, err):
+			continue
+		case err != nil:
+		case keep != nil && keep(o.Knob):
+			c.Result, c.To, c.Reason = Unchanged, now, "changed by another program since; left as it is"
+		case now == o.Value:
+			c.Result = Unchanged
+		default:
+			c.Result = Applied
+			err = j.knobs.set(o.Knob, o.Value)
+		}
+		if err != nil {
+			c.Result, c.Reason = failure(err)
+			left = append(left, o)
+			errs = append(errs, fmt.Errorf("restore %s of %s: %w", o.Knob, j.id.Phy, err))
+		}
+		changes = append(changes, c)
+	}
+	if left != nil {
+		next := *j.found
+		next.Knobs = left
+		if err := j.store.save(&next); err == nil {
+			j.found = &next
+		}
+		return changes, errors.Join(errs...)
+	}
+	j.found = nil
+	return changes, j.store.forget(j.id.Path)
+}
+
+func (j *journal) change(knob, to, reason string) Change {
+	return Change{Radio: j.id.Path, Phy: j.knobs.phy.Name(), Knob: knob, To: to, Reason: reason}
+}
+
+// failure turns an error into the result and reason of a change.
+func failure(err error) (Result, string) {
+	if errors.Is(err, sysfs.ErrNoNAPI) || debugfs.CauseOf(err) == debugfs.NotBuilt || errors.Is(err, fs.ErrNotExist) {
+		return Unsupported, explain(err)
+	}
+	return Failed, explain(err)
+}
+
+// explain is an error with the next step to take, where there is one.
+func explain(err error) string {
+	if advice := debugfs.CauseOf(err).Advice(); advice != "" {
+		return err.Error() + ": " + advice
+	}
+	return err.Error()
+}
+
+// passed reports whether a knob went with its station or interface and so
+// needs nothing back. A radio's own knobs never pass: if they cannot be
+// reached now (debugfs not mounted), the record must stay.
+func passed(knob string, err error) bool {
+	switch {
+	case strings.HasPrefix(knob, knobStation):
+		return errors.Is(err, errGoneStation) || debugfs.CauseOf(err) == debugfs.Gone
+	case strings.HasPrefix(knob, knobThreaded):
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return false
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
