@@ -1,0 +1,92 @@
+# make          builds ./airtuned
+# make demo     shows the effect on a simulated radio, on any machine
+# make test     runs the tests
+# make help     lists the rest
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+
+PREFIX    ?= /usr/local
+SBINDIR   ?= $(PREFIX)/sbin
+MANDIR    ?= $(PREFIX)/share/man
+UNITDIR   ?= /etc/systemd/system
+SYSCONFDIR?= /etc
+
+PLATFORMS := amd64 arm64 arm mips mipsle riscv64
+FUZZTIME  ?= 10s
+
+.PHONY: all
+all: build
+
+.PHONY: build
+build: ## build ./airtuned
+	$(BUILD) -o airtuned ./cmd/airtuned
+
+.PHONY: demo
+demo: build ## show the effect on a simulated radio (DEMO="--scenario slow-host")
+	./airtuned demo $(DEMO)
+
+.PHONY: test
+test: ## run the tests
+	$(GO) test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector (needs a C compiler)
+	$(GO) test -race ./...
+
+.PHONY: lint
+lint: ## go vet, staticcheck, gofmt
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted" >&2; exit 1; fi
+
+.PHONY: lab
+lab: ## build the lab's User Mode Linux kernel (Debian; cached outside the repository)
+	lab/kernel/build.sh
+
+.PHONY: lab-test
+lab-test: ## boot it and run the real binary inside
+	$(GO) test -tags lab -count=1 -timeout 20m ./lab/...
+
+.PHONY: cross
+cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
+
+dist/airtuned-linux-%: FORCE
+	@mkdir -p dist
+	GOOS=linux GOARCH=$* GOMIPS=softfloat GOARM=6 $(BUILD) -o $@ ./cmd/airtuned
+
+.PHONY: size
+size: dist/airtuned-linux-mipsle ## the size of the smallest target's binary, plain and compressed
+	@printf 'mipsle, stripped: %d bytes\n' $$(stat -c %s $<)
+	@printf 'mipsle, xz -9:    %d bytes\n' $$(xz -9 --stdout $< | wc -c)
+
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZTIME
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
+			echo "== $$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$dir; \
+		done; \
+	done
+
+.PHONY: install
+install: build ## install binary, manual page, unit and an example configuration (DESTDIR, PREFIX)
+	install -D -m 0755 airtuned $(DESTDIR)$(SBINDIR)/airtuned
+	install -D -m 0644 docs/man/airtuned.8 $(DESTDIR)$(MANDIR)/man8/airtuned.8
+	sed 's|/usr/sbin/airtuned|$(SBINDIR)/airtuned|' packaging/systemd/airtuned.service > airtuned.service.tmp
+	install -D -m 0644 airtuned.service.tmp $(DESTDIR)$(UNITDIR)/airtuned.service
+	rm airtuned.service.tmp
+	install -D -m 0644 config.example.yaml $(DESTDIR)$(SYSCONFDIR)/airtuned.example.yaml
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf airtuned dist
+
+.PHONY: help
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r t h; do printf '%-10s %s\n' "$$t" "$$h"; done
+
+.PHONY: FORCE
+FORCE:
