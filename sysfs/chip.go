@@ -1,0 +1,155 @@
+package sysfs
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"airtuned/tree"
+)
+
+// deviceID is a vendor's number of a device, unique on one kind of bus.
+type deviceID struct{ vendor, device uint16 }
+
+// Chips by id. ath10k's are complete (ath10k/pci.c, sdio.c, usb.c); an id that
+// is in none of the tables is an unknown chip and never guessed at.
+var (
+	pciChips = map[deviceID]string{
+		{0x0777, 0x11ac}: "QCA988X", // Ubiquiti's own id
+		{0x168c, 0x003c}: "QCA988X",
+		{0x168c, 0x003e}: "QCA6174",
+		{0x168c, 0x0040}: "QCA99X0",
+		{0x168c, 0x0041}: "QCA6164",
+		{0x168c, 0x0042}: "QCA9377",
+		{0x168c, 0x0046}: "QCA9984",
+		{0x168c, 0x0050}: "QCA9887",
+		{0x168c, 0x0056}: "QCA9888",
+
+		// ath9k/hw.h, the names of its device ids. 0023 and 0024 stand for
+		// several chips.
+		{0x168c, 0x0027}: "AR9160",
+		{0x168c, 0x0029}: "AR9280",
+		{0x168c, 0x002a}: "AR9280",
+		{0x168c, 0x002b}: "AR9285",
+		{0x168c, 0x002c}: "AR2427",
+		{0x168c, 0x002d}: "AR9287",
+		{0x168c, 0x002e}: "AR9287",
+		{0x168c, 0x0030}: "AR9300",
+		{0x168c, 0x0032}: "AR9485",
+		{0x168c, 0x0033}: "AR9580",
+		{0x168c, 0x0034}: "AR9462",
+		{0x168c, 0x0036}: "AR9565",
+		{0x168c, 0x0037}: "AR1111",
+
+		// ath11k/pci.c, ath12k/pci.c.
+		{0x17cb, 0x1101}: "QCA6390",
+		{0x17cb, 0x1103}: "WCN6855",
+		{0x17cb, 0x1104}: "QCN9074",
+		{0x17cb, 0x1107}: "WCN7850",
+		{0x17cb, 0x1109}: "QCN9274",
+
+		// mt76/*/pci.c.
+		{0x14c3, 0x7603}: "MT7603",
+		{0x14c3, 0x7610}: "MT7610",
+		{0x14c3, 0x7612}: "MT7612",
+		{0x14c3, 0x7615}: "MT7615",
+		{0x14c3, 0x7906}: "MT7916",
+		{0x14c3, 0x7915}: "MT7915",
+		{0x14c3, 0x7922}: "MT7922",
+		{0x14c3, 0x7961}: "MT7921",
+	}
+	sdioChips = map[deviceID]string{
+		{0x0271, 0x050a}: "QCA6174",
+		{0x0271, 0x0701}: "QCA9377",
+	}
+	usbChips = map[deviceID]string{
+		{0x13b1, 0x0042}: "QCA9377",
+	}
+	// compatibleChips are by device tree compatible (ath10k/ahb.c, snoc.c).
+	compatibleChips = map[string]string{
+		"qcom,ipq4019-wifi": "QCA4019",
+		"qcom,wcn3990-wifi": "WCN3990",
+	}
+)
+
+// chipOf names the chip of the device at path dev by what its bus says it is,
+// "" when that is not known.
+func chipOf(sys tree.FS, dev, bus string) string {
+	uevent := parseUevent(text(sys, dev+"/uevent"))
+	switch bus {
+	case "pci":
+		return chipByID(pciChips,
+			hexID(text(sys, dev+"/vendor"), text(sys, dev+"/device")),
+			pairID(uevent["PCI_ID"], ":"),
+			modaliasID(uevent["MODALIAS"]))
+	case "sdio":
+		return chipByID(sdioChips,
+			hexID(text(sys, dev+"/vendor"), text(sys, dev+"/device")),
+			pairID(uevent["SDIO_ID"], ":"),
+			modaliasID(uevent["MODALIAS"]))
+	case "usb":
+		// dev is an interface of the USB device, which is its parent.
+		parent := path.Dir(dev)
+		return chipByID(usbChips,
+			pairID(uevent["PRODUCT"], "/"),
+			modaliasID(uevent["MODALIAS"]),
+			hexID(text(sys, parent+"/idVendor"), text(sys, parent+"/idProduct")),
+			pairID(parseUevent(text(sys, parent+"/uevent"))["PRODUCT"], "/"))
+	}
+	for _, c := range compatibles(uevent) {
+		if chip := compatibleChips[c]; chip != "" {
+			return chip
+		}
+	}
+	return ""
+}
+
+// chipByID asks the sources of an id in order; the first that has one decides.
+func chipByID(chips map[deviceID]string, ids ...deviceID) string {
+	for _, id := range ids {
+		if id != (deviceID{}) {
+			return chips[id]
+		}
+	}
+	return ""
+}
+
+// ath10kFirmware is the firmware family of an ath10k chip and the default of
+// max_num_pending_tx in frames that comes with it (ath10k/hw.h, TARGET_*; core.c,
+// ath10k_core_init_firmware_features).
+func ath10kFirmware(chip, bus string) (family string, maxPending int) {
+	switch chip {
+	case "QCA988X", "QCA9887":
+		return "10.2.4", 1424
+	case "QCA99X0", "QCA9984", "QCA9888", "QCA4019":
+		return "10.4", 1424
+	case "QCA6174", "QCA6164", "QCA9377", "WCN3990":
+		if bus == "sdio" || bus == "usb" {
+			return "tlv", 1024
+		}
+		return "tlv", 1056
+	}
+	return "", 0
+}
+
+// compatibles lists a device's device tree compatibles, from the most specific
+// on (drivers/of/device.c, of_device_uevent).
+func compatibles(uevent map[string]string) []string {
+	var list []string
+	for i := 0; ; i++ {
+		c, ok := uevent["OF_COMPATIBLE_"+strconv.Itoa(i)]
+		if !ok {
+			break
+		}
+		list = append(list, c)
+	}
+	if list != nil {
+		return list
+	}
+	// of:NwifiT(null)Cqcom,a-wifiCqcom,b-wifi: compatibles are in lower case.
+	_, after, ok := strings.Cut(uevent["MODALIAS"], "C")
+	if !ok || !strings.HasPrefix(uevent["MODALIAS"], "of:") {
+		return nil
+	}
+	return strings.Split(after, "C")
+}

@@ -1,0 +1,121 @@
+package sysfs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"airtuned/tree"
+)
+
+// KernelRelease is the running kernel's release, e.g. "6.12.117", "" when it
+// cannot be read.
+func KernelRelease(proc tree.FS) string { return text(proc, "sys/kernel/osrelease") }
+
+// BootID is a random name of this boot, "" when it cannot be read.
+func BootID(proc tree.FS) string { return text(proc, "sys/kernel/random/boot_id") }
+
+// CPUs is the number of CPUs online, 0 when it cannot be known.
+func CPUs(sys, proc tree.FS) int {
+	if n := countCPUList(text(sys, "devices/system/cpu/online")); n > 0 {
+		return n
+	}
+	n := 0
+	for line := range strings.Lines(text(proc, "cpuinfo")) {
+		if key, _, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "processor" {
+			n++
+		}
+	}
+	return n
+}
+
+// countCPUList counts the CPUs of a list like "0-3,5" (lib/bitmap-str.c,
+// bitmap_parselist); 0 means it is none.
+func countCPUList(s string) int {
+	const maxCPUs = 1 << 16
+	n := 0
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		a, errA := strconv.ParseUint(first, 10, 16)
+		b, errB := strconv.ParseUint(last, 10, 16)
+		if errA != nil || errB != nil || b < a {
+			return 0
+		}
+		if n += int(b-a) + 1; n > maxCPUs {
+			return 0
+		}
+	}
+	return n
+}
+
+// Thread is a kernel thread that polls one NAPI.
+type Thread struct {
+	PID int
+	// Name is "napi/<netdev>-<id>" (net/core/dev.c, napi_kthread_create), cut at
+	// 15 characters before Linux 5.17. The netdev's name is the one it had when
+	// the thread was made.
+	Name string
+}
+
+// polls reports whether the thread belongs to a netdev with that name, which
+// may be empty: hidden netdevs had none before Linux 6.10.
+func (t Thread) polls(netdev string) bool {
+	const commLen = 15 // TASK_COMM_LEN-1
+	prefix := "napi/" + netdev + "-"
+	if len(t.Name) == commLen && strings.HasPrefix(prefix, t.Name) {
+		return true // cut within the netdev's name
+	}
+	id, ok := strings.CutPrefix(t.Name, prefix)
+	if !ok {
+		return false
+	}
+	_, err := strconv.ParseUint(id, 10, 32)
+	return err == nil || id == "" && len(t.Name) == commLen
+}
+
+// ErrKernelThreadsHidden means that the kernel's threads cannot be seen in
+// /proc: it belongs to another PID namespace or is mounted with hidepid.
+var ErrKernelThreadsHidden = errors.New("no kernel threads to be seen")
+
+// NAPIThreads lists the kernel threads that poll NAPIs, by rising PID. No
+// process of user space is taken for one, whatever its name.
+func NAPIThreads(proc tree.FS) ([]Thread, error) {
+	if text(proc, "2/comm") != "kthreadd" {
+		return nil, fmt.Errorf("%w at %s", ErrKernelThreadsHidden, proc)
+	}
+	names, err := proc.List(".")
+	if err != nil {
+		return nil, fmt.Errorf("look for NAPI threads: %w", err)
+	}
+	var threads []Thread
+	for _, name := range names {
+		pid, err := strconv.ParseUint(name, 10, 31)
+		if err != nil {
+			continue
+		}
+		comm := text(proc, name+"/comm")
+		if strings.HasPrefix(comm, "napi/") && isKernelThread(text(proc, name+"/stat")) {
+			threads = append(threads, Thread{int(pid), comm})
+		}
+	}
+	slices.SortFunc(threads, func(a, b Thread) int { return a.PID - b.PID })
+	return threads, nil
+}
+
+// isKernelThread reads a /proc/PID/stat line, "64 (name) S 2 0 0 0 -1 2129984 ...":
+// a child of kthreadd with the flag PF_KTHREAD (fs/proc/array.c, do_task_stat).
+func isKernelThread(stat string) bool {
+	const pfKthread = 0x00200000
+	// The name may hold anything, brackets and blanks included.
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(f) < 7 || f[1] != "2" {
+		return false
+	}
+	flags, err := strconv.ParseUint(f[6], 10, 32)
+	return err == nil && flags&pfKthread != 0
+}
