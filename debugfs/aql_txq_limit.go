@@ -102,3 +102,8 @@ func checkLimit(ac wlan.AC, l wlan.Limit) error {
 	}
 	return nil
 }
+
+// AQLTxqLimitReader is AQLTxqLimit for every window.
+func (p *Phy) AQLTxqLimitReader() *Reader[AQLTxqLimit] {
+	return newReader(p, p.dir, aqlTxqLimit, ParseAQLTxqLimit)
+}

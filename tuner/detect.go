@@ -3,7 +3,6 @@ package tuner
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func Detect(env Env, choose Chooser) (Detection, error) {
 		d.Warnings = append(d.Warnings, Warning{"", WarnNoWireless, "no wireless driver is loaded: " + err.Error()})
 		return d, nil
 	}
-	if err != nil {
+	if err != nil && len(devices) == 0 {
 		return d, err
 	}
 	air, err := readNetlink(env.Netlink)
@@ -207,12 +206,7 @@ func aqlFromStations(phy *debugfs.Phy) *bool {
 		for _, mac := range macs {
 			_, err := phy.StationAQL(netdev, mac)
 			has := err == nil
-			if has {
-				return &has
-			}
-			// Missing, or did the station leave just now?
-			still, _ := phy.Stations(netdev)
-			if errors.Is(err, fs.ErrNotExist) && slices.Contains(still, mac) {
+			if has || debugfs.CauseOf(err) == debugfs.Absent {
 				return &has
 			}
 		}

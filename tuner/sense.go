@@ -22,22 +22,37 @@ type senses struct {
 	frames  *debugfs.Reader[int]
 	aqm     *debugfs.Reader[debugfs.AQM]
 	queues  *debugfs.Reader[debugfs.Queues]
+	limit   *debugfs.Reader[debugfs.AQLTxqLimit]
+	resets  *debugfs.Reader[debugfs.FWResetStats]
 
 	framesMax int
 	hwQueues  []int // the hardware queues that the interfaces use
 
+	netdevs        []string
+	netdevsChanged bool // at the last scan
+
 	airtimeUs, frameCount, backlog level
 	stopped, stoppedN              int
-	read                           struct {
-		pending debugfs.AQLPending
-		aqm     debugfs.AQM
-		queues  debugfs.Queues
-		frames  int
-	}
+	read                           readings
 
 	stations []*station // sorted by address
 	changed  bool       // a station came or went since the last window
 	obs      policies.Observation
+}
+
+// readings is where files are parsed into, kept so that reading allocates
+// nothing.
+type readings struct {
+	pending debugfs.AQLPending
+	aqm     debugfs.AQM
+	queues  debugfs.Queues
+	limit   debugfs.AQLTxqLimit
+	resets  debugfs.FWResetStats
+	frames  int
+
+	staAQL     debugfs.StationAQL
+	staAQM     debugfs.StationAQM
+	staAirtime debugfs.StationAirtime
 }
 
 // level sums up samples of a gauge.
@@ -93,6 +108,8 @@ func newSenses(phy *debugfs.Phy) *senses {
 		frames:  phy.NumPendingTxReader(),
 		aqm:     phy.AQMReader(),
 		queues:  phy.QueuesReader(),
+		limit:   phy.AQLTxqLimitReader(),
+		resets:  phy.FWResetStatsReader(),
 	}
 	if max, err := phy.MaxNumPendingTx(); err == nil {
 		s.framesMax = max
@@ -105,6 +122,8 @@ func (s *senses) close() {
 	s.frames.Close()
 	s.aqm.Close()
 	s.queues.Close()
+	s.limit.Close()
+	s.resets.Close()
 	for _, st := range s.stations {
 		st.close()
 	}
@@ -123,12 +142,14 @@ func (s *senses) scan() error {
 	if err != nil {
 		return err
 	}
+	s.netdevsChanged = !slices.Equal(netdevs, s.netdevs)
+	s.netdevs = netdevs
 	s.hwQueues = s.hwQueues[:0]
 	var now []*station
 	for _, netdev := range netdevs {
 		if q, err := s.phy.HWQueues(netdev); err == nil {
 			for _, n := range append(q.AC[:], q.Cab) {
-				if n >= 0 && !slices.Contains(s.hwQueues, n) {
+				if n != debugfs.NoQueue && !slices.Contains(s.hwQueues, n) {
 					s.hwQueues = append(s.hwQueues, n)
 				}
 			}
@@ -194,7 +215,7 @@ func (s *senses) sample() error {
 			s.frameCount.add(float64(s.read.frames))
 		}
 	}
-	if aerr := s.aqm.Read(&s.read.aqm); aerr == nil && s.read.aqm.HasBacklog() {
+	if aerr := s.aqm.Read(&s.read.aqm); aerr == nil && s.read.aqm.Has&debugfs.AQMBacklog != 0 {
 		s.backlog.add(float64(s.read.aqm.BacklogPackets))
 	}
 	if qerr := s.queues.Read(&s.read.queues); qerr == nil {
@@ -227,7 +248,7 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 
 	for _, st := range s.stations {
 		p := policies.Station{MAC: st.mac, RateKbps: st.rateKbps}
-		if !st.observe(&p) {
+		if !st.observe(&p, &s.read) {
 			s.changed = true // it left; the next scan sees it
 			continue
 		}
@@ -239,36 +260,26 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 }
 
 // observe reads a station's files into p; false if the station is gone.
-func (st *station) observe(p *policies.Station) bool {
-	var aqm debugfs.StationAQM
-	switch err := st.aqm.Read(&aqm); {
+func (st *station) observe(p *policies.Station, read *readings) bool {
+	switch err := st.aqm.Read(&read.staAQM); {
 	case err == nil:
-		var bytes, packets, drops uint32
-		for i := range aqm.TID[:aqm.N] {
-			t := &aqm.TID[i]
-			bytes += t.TxBytes
-			packets += t.TxPackets
-			drops += t.Drops
-			p.BacklogBytes += uint64(t.BacklogBytes)
-			p.BacklogPackets += uint64(t.BacklogPackets)
-		}
+		q := &read.staAQM.Total
+		p.BacklogBytes, p.BacklogPackets = uint64(q.BacklogBytes), uint64(q.BacklogPackets)
 		if st.seen {
-			p.TxBytes, p.TxPackets, p.Drops = since(bytes, st.bytes), since(packets, st.packets), since(drops, st.drops)
+			p.TxBytes, p.TxPackets, p.Drops = since(q.TxBytes, st.bytes), since(q.TxPackets, st.packets), since(q.Drops, st.drops)
 		}
-		st.bytes, st.packets, st.drops = bytes, packets, drops
+		st.bytes, st.packets, st.drops = q.TxBytes, q.TxPackets, q.Drops
 	case debugfs.CauseOf(err) == debugfs.Gone:
 		return false
 	}
-	var aql debugfs.StationAQL
-	if err := st.aql.Read(&aql); err == nil {
-		p.Limit, p.HasLimit, p.PendingUs = aql.Limits, true, aql.PendingUs
+	if err := st.aql.Read(&read.staAQL); err == nil {
+		p.Limit, p.HasLimit, p.PendingUs = read.staAQL.Limits, true, read.staAQL.PendingUs
 	}
-	var airtime debugfs.StationAirtime
-	if err := st.airtime.Read(&airtime); err == nil {
-		if st.seen && airtime.TXUs >= st.airtimeUs {
-			p.AirtimeUs = airtime.TXUs - st.airtimeUs
+	if err := st.airtime.Read(&read.staAirtime); err == nil {
+		if tx := read.staAirtime.TXUs; st.seen && tx >= st.airtimeUs {
+			p.AirtimeUs = tx - st.airtimeUs
 		}
-		st.airtimeUs = airtime.TXUs
+		st.airtimeUs = read.staAirtime.TXUs
 	}
 	st.seen = true
 	p.Active = p.TxPackets > 0 || p.BacklogPackets > 0
@@ -283,4 +294,19 @@ func since(now, before uint32) uint64 {
 		return uint64(now)
 	}
 	return uint64(d)
+}
+
+// limits reads the limits in force into inForce.
+func (s *senses) limits() error { return s.limit.Read(&s.read.limit) }
+
+// inForce is what limits read last. The threshold is not part of it.
+func (s *senses) inForce() [wlan.NumAC]wlan.Limit { return s.read.limit.Limits }
+
+// restarts is how often the firmware was restarted so far; false where the
+// driver does not count that.
+func (s *senses) restarts() (uint32, bool) {
+	if err := s.resets.Read(&s.read.resets); err != nil {
+		return 0, false
+	}
+	return s.read.resets.Crashes, true
 }

@@ -1,6 +1,11 @@
 package tuner
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"airtuned/wlan"
+)
 
 // Settings is how one radio shall be treated: what the configuration says,
 // else what the chip's profile says.
@@ -31,3 +36,26 @@ const (
 	ThreadedOff   ThreadedMode = "off"
 	ThreadedLeave ThreadedMode = "leave"
 )
+
+// closedLoop reports whether the policy needs to see what its limits do.
+// Others can be applied to an idle radio.
+func (s Settings) closedLoop() bool { return s.Policy == "dql" || s.Policy == "delay" }
+
+// clamp brings a pair of limits within the rails.
+func (s Settings) clamp(l wlan.Limit) wlan.Limit {
+	lo, hi := uint32(s.Min.Microseconds()), uint32(s.Max.Microseconds())
+	if hi == 0 {
+		hi = math.MaxInt32
+	}
+	l.LowUs = max(min(l.LowUs, hi), lo, 1)
+	l.HighUs = max(min(l.HighUs, hi), l.LowUs)
+	return l
+}
+
+// bound is clamp for a radio's limits.
+func (s Settings) bound(l wlan.Limits) wlan.Limits {
+	for ac := range l.AC {
+		l.AC[ac] = s.clamp(l.AC[ac])
+	}
+	return l
+}

@@ -82,12 +82,15 @@ func (j *journal) record(from []setting) error {
 // apply brings knobs to the values wanted and says what became of each. With
 // dryRun it only says what it would do.
 func (j *journal) apply(want []setting, reason string, dryRun bool) []Change {
-	changes := make([]Change, len(want))
+	changes := make([]Change, 0, len(want))
 	var from []setting
-	for i, s := range want {
-		c := &changes[i]
-		*c = j.change(s.knob, s.value, reason)
+	for _, s := range want {
 		now, err := j.knobs.get(s.knob)
+		if err != nil && passed(s.knob, err) {
+			continue
+		}
+		changes = append(changes, j.change(s.knob, s.value, reason))
+		c := &changes[len(changes)-1]
 		switch {
 		case err != nil:
 			c.Result, c.Reason = failure(err)
@@ -111,6 +114,10 @@ func (j *journal) apply(want []setting, reason string, dryRun bool) []Change {
 			c.Result = Applied
 			if werr := j.knobs.set(c.Knob, c.To); werr != nil {
 				c.Result, c.Reason = failure(werr)
+				if strings.HasPrefix(c.Knob, knobThreaded) {
+					// Half threaded is worse than not threaded.
+					_ = j.knobs.write(c.Knob, c.From)
+				}
 			}
 		} else {
 			c.Result, c.Reason = Failed, err.Error()

@@ -1,0 +1,606 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"airtuned/debugfs"
+	"airtuned/nl80211"
+	"airtuned/policies"
+	"airtuned/sysfs"
+	"airtuned/wlan"
+)
+
+const (
+	// rescanEvery is how often interfaces and stations are listed although
+	// nobody said that they changed.
+	rescanEvery = 2 * time.Second
+	// restartPause is how long a radio is left alone after its firmware
+	// restarted.
+	restartPause = 10 * time.Second
+	// scanPause bounds how long a scan whose end was missed is waited for.
+	scanPause = 15 * time.Second
+	// retryPause is how long a radio is left alone after a write failed.
+	retryPause = time.Minute
+	// logEvery is the least time between two log lines about limits that the
+	// loop keeps moving.
+	logEvery = 30 * time.Second
+	// minStep is the smallest relative change of a limit that is worth a write.
+	minStep = 0.01
+)
+
+// Tuner is the loop of one radio. All of its methods are for one goroutine:
+// a read may block for seconds, and other radios must not notice.
+type Tuner struct {
+	env      Env
+	radio    Radio
+	settings Settings
+	log      *slog.Logger
+
+	phy      *debugfs.Phy
+	phyIndex int
+	senses   *senses // nil while there is nothing to read
+	journal  *journal
+	policy   policies.Policy
+	guards   guards
+
+	state  State
+	reason string
+	// told is set while a command or a foreign write, and not the loop itself,
+	// decides the state.
+	told bool
+	// unfit says why limits cannot be used on this radio; empty if they can.
+	unfit string
+
+	inForce   wlan.Limits // what the kernel had at the last look
+	wrote     bool        // inForce is ours
+	overrides map[wlan.MAC][wlan.NumAC]wlan.Limit
+
+	look       bool // something changed: list interfaces and stations
+	lastLook   time.Time
+	windowFrom time.Time
+	fresh      bool
+	idle       bool // the policy was not asked at the last window
+	pauseUntil time.Time
+	scanning   bool
+	crashes    uint32
+	crashesN   bool
+
+	decisions  uint64
+	lastChange *LastChange
+	loggedAt   time.Time // when limits were last logged at info
+	view       view
+}
+
+// New returns the loop of a radio as detected. It writes nothing but threaded
+// NAPI, if the settings want that.
+func New(env Env, r Radio, s Settings, now time.Time) *Tuner {
+	t := &Tuner{
+		env: env, radio: r, settings: s,
+		log:       env.Log.With("radio", r.Phy, "path", r.Path),
+		state:     Observing,
+		overrides: map[wlan.MAC][wlan.NumAC]wlan.Limit{},
+		phyIndex:  -1,
+	}
+	t.relocate(now)
+	return t
+}
+
+// newPolicy makes the policy the settings name, with the numbers of the
+// chip's profile.
+func newPolicy(r Radio, s Settings) (policies.Policy, error) {
+	profile := policies.ProfileFor(r.Chip, r.Driver, r.Bus)
+	return policies.New(s.Policy, policies.Params{
+		Static: profile.Static, Target: s.Target, Min: s.Min, Max: s.Max,
+	})
+}
+
+// relocate finds the radio by its device path, whatever its phy is called
+// now, and starts over if it is not the phy it was.
+func (t *Tuner) relocate(now time.Time) {
+	t.look, t.lastLook = false, now
+	d, err := Detect(t.env, func(Radio) Settings { return t.settings })
+	i := slices.IndexFunc(d.Radios, func(r Radio) bool { return r.Path == t.radio.Path })
+	if err != nil || i < 0 {
+		t.vanish("the device has gone")
+		return
+	}
+	index, err := phyIndex(t.env, t.radio.Path)
+	if err != nil {
+		t.vanish(err.Error())
+		return
+	}
+	renamed := t.radio.Phy != d.Radios[i].Phy
+	if renamed && t.phyIndex == index {
+		t.log.Info("the phy has a new name", "from", t.radio.Phy, "to", d.Radios[i].Phy)
+	}
+	if renamed {
+		t.log = t.env.Log.With("radio", d.Radios[i].Phy, "path", t.radio.Path)
+	}
+	t.radio = d.Radios[i]
+	t.inForce.ThresholdUs = t.radio.AQL.ThresholdUs
+	switch {
+	case t.phyIndex != index || t.journal == nil:
+		t.begin(index, now)
+	case renamed || t.senses == nil:
+		t.open()
+	}
+	t.judge()
+}
+
+// begin takes a phy on that was not seen before.
+func (t *Tuner) begin(index int, now time.Time) {
+	t.phyIndex = index
+	t.open()
+	t.wrote, t.told = false, false
+	clear(t.overrides)
+	t.guards = guards{}
+	t.crashesN = false
+	t.startOver()
+	journal, err := newJournal(t.env, t.phy, t.radio.Path, index)
+	if err != nil {
+		t.log.Warn("the record of original values is unusable; nothing will be written", "error", err)
+		t.unfit = err.Error()
+		return
+	}
+	t.journal = journal
+	t.policy, err = newPolicy(t.radio, t.settings)
+	if err != nil {
+		t.unfit = err.Error()
+		return
+	}
+	t.thread(now)
+}
+
+// open opens the files under the phy's present name.
+func (t *Tuner) open() {
+	t.close()
+	t.phy = debugfs.NewPhy(t.env.Debug, t.radio.Phy)
+	if t.journal != nil {
+		t.journal.knobs.phy = t.phy
+	}
+	if t.phy.Built() != nil {
+		return // observe through netlink alone
+	}
+	t.senses = newSenses(t.phy)
+	if err := t.senses.scan(); err != nil {
+		t.close()
+	}
+}
+
+func (t *Tuner) close() {
+	if t.senses != nil {
+		t.senses.close()
+		t.senses = nil
+	}
+}
+
+// vanish notes that the radio is not there. It is looked for again now and then.
+func (t *Tuner) vanish(why string) {
+	t.close()
+	if t.state != Gone {
+		t.log.Info("the radio is gone", "reason", why)
+	}
+	t.state, t.reason, t.told = Gone, why, false
+}
+
+// judge finds out whether limits can be used on this radio at all.
+func (t *Tuner) judge() {
+	if t.journal != nil && t.policy != nil { // else begin said why
+		t.unfit = unfit(t.radio, t.settings)
+	}
+	if !t.told && (t.unfit != "" || t.state == Gone) {
+		t.become(Observing, t.unfit)
+	}
+}
+
+// become changes the state and says so, once.
+func (t *Tuner) become(s State, reason string) {
+	if t.state == s && t.reason == reason {
+		return
+	}
+	if t.state != s || s == Held || s == Observing && reason != "" {
+		t.log.Info(string(s), "reason", reason)
+	}
+	t.state, t.reason = s, reason
+}
+
+// startOver tells the policy at the next window that the past is void.
+func (t *Tuner) startOver() { t.fresh, t.windowFrom = true, time.Time{} }
+
+// Rescan tells the loop that interfaces or stations may have changed.
+func (t *Tuner) Rescan() { t.look = true }
+
+// Note takes in an event that makes the present window worthless.
+func (t *Tuner) Note(kind nl80211.EventKind, now time.Time) {
+	switch kind {
+	case nl80211.ScanStarted:
+		t.scanning = true
+		t.pause(now.Add(scanPause))
+	case nl80211.ScanDone:
+		if t.scanning {
+			t.scanning = false
+			t.pauseUntil = now
+			t.startOver()
+		}
+	case nl80211.ChannelSwitch:
+		t.startOver()
+		t.look = true
+	default:
+		t.look = true
+	}
+}
+
+// NoteStations takes in a netlink station dump of one of the interfaces. Only
+// rates are taken where debugfs tells the rest.
+func (t *Tuner) NoteStations(ifname string, stations []nl80211.Station, now time.Time) {
+	if t.senses != nil {
+		t.senses.note(stations)
+		return
+	}
+	t.view.noteStations(ifname, stations, now)
+}
+
+func (t *Tuner) pause(until time.Time) {
+	if until.After(t.pauseUntil) {
+		t.pauseUntil = until
+	}
+	t.startOver()
+}
+
+// Step is one turn of the loop: a sample, and at the end of a window an
+// observation, a decision and, if that is different, a change. It is to be
+// called every Settings.Sample.
+func (t *Tuner) Step(now time.Time) {
+	if since := now.Sub(t.lastLook); since >= rescanEvery || t.look && since >= t.settings.Window {
+		t.rescan(now)
+	}
+	if t.senses == nil || now.Before(t.pauseUntil) {
+		return
+	}
+	if t.windowFrom.IsZero() {
+		// Start the window's counters here; what they counted before is void.
+		t.senses.observe(now, 0, t.inForce, true)
+		t.windowFrom = now
+	}
+	if err := t.senses.sample(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.look = true
+		t.become(Held, explain(err))
+		return
+	}
+	window := now.Sub(t.windowFrom)
+	if window < t.settings.Window {
+		return
+	}
+	if err := t.senses.limits(); err != nil {
+		t.look = true
+		return
+	}
+	if t.restarted() {
+		t.log.Warn("the firmware was restarted; leaving the radio alone for a while", "for", restartPause, "restarts", t.crashes)
+		t.pause(now.Add(restartPause))
+		t.become(t.state, "the firmware was restarted")
+		return
+	}
+	t.checkForeign()
+	o := t.senses.observe(now, window, t.inForce, t.fresh)
+	t.view.note(o)
+	t.fresh, t.windowFrom = false, now
+	t.decide(o)
+}
+
+// rescan lists interfaces and stations, and finds the radio again if it is not
+// where it was.
+func (t *Tuner) rescan(now time.Time) {
+	t.look, t.lastLook = false, now
+	if t.senses == nil {
+		t.relocate(now)
+		return
+	}
+	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged {
+		t.relocate(now)
+	}
+}
+
+// restarted reports whether the firmware was restarted since the last window
+// (ath10k/fw_reset_stats). Radios without that file never say.
+func (t *Tuner) restarted() bool {
+	n, ok := t.senses.restarts()
+	if !ok {
+		return false
+	}
+	was, had := t.crashes, t.crashesN
+	t.crashes, t.crashesN = n, true
+	return had && n != was
+}
+
+// checkForeign compares the limits in force with the ones last written.
+func (t *Tuner) checkForeign() {
+	now := t.senses.inForce()
+	if t.wrote && now != t.inForce.AC && !(t.told && t.state == Held) {
+		reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", diff(t.inForce.AC, now))
+		t.log.Warn("foreign write", "reason", reason)
+		t.told = true
+		t.become(Held, reason)
+	}
+	t.inForce.AC = now
+}
+
+// diff says what changed between two sets of limits, e.g. "BE 1500/1500 -> 5000/12000".
+func diff(from, to [wlan.NumAC]wlan.Limit) string {
+	s := ""
+	for _, ac := range wlan.ACs {
+		if from[ac] != to[ac] {
+			if s != "" {
+				s += ", "
+			}
+			s += ac.String() + " " + from[ac].String() + " -> " + to[ac].String()
+		}
+	}
+	return s
+}
+
+// decide asks the guards, then the policy, and acts.
+func (t *Tuner) decide(o *policies.Observation) {
+	if t.told || t.unfit != "" {
+		t.idle = true
+		return
+	}
+	switch v := t.guards.check(o); {
+	case v.action == backOff, v.action == noEffect && !t.settings.Force:
+		if t.wrote {
+			t.undo(v.reason)
+		}
+		t.idle = true
+		t.become(Observing, v.reason)
+		return
+	case v.action == wait && t.settings.closedLoop() && !t.settings.Force:
+		t.idle = true
+		t.become(Observing, v.reason)
+		return
+	}
+	// What was learnt before a pause is void.
+	o.Fresh, t.idle = o.Fresh || t.idle, false
+	d := t.policy.Decide(o)
+	if !d.Write {
+		t.become(Observing, d.Reason)
+		return
+	}
+	t.act(d, o.Now)
+}
+
+// act brings the decision about.
+func (t *Tuner) act(d policies.Decision, now time.Time) {
+	wanted := t.settings.bound(d.Limits)
+	var todo []setting
+	for _, s := range plan(wanted) {
+		if t.worthIt(s, wanted) {
+			todo = append(todo, s)
+		}
+	}
+	todo = t.planStations(todo, d.Stations)
+	if len(todo) == 0 {
+		t.state, t.reason = Tuning, d.Reason
+		return
+	}
+	for _, c := range t.journal.apply(todo, d.Reason, false) {
+		switch c.Result {
+		case Applied:
+			t.wrote = true
+			t.changed(c, now)
+		case Failed, Unsupported:
+			t.log.Warn("a change failed", "knob", c.Knob, "to", c.To, "error", c.Reason)
+			t.pause(now.Add(retryPause))
+			t.look = true
+			t.become(Held, c.Knob+": "+c.Reason)
+			return
+		}
+	}
+	t.decisions++
+	t.inForce = wanted
+	if now.Sub(t.loggedAt) >= logEvery {
+		t.loggedAt = now
+	}
+	if t.state != Tuning {
+		t.become(Tuning, d.Reason)
+	}
+	t.reason = d.Reason
+}
+
+// worthIt reports whether a setting differs enough from what is in force.
+func (t *Tuner) worthIt(s setting, wanted wlan.Limits) bool {
+	if s.knob == knobThreshold {
+		return wanted.ThresholdUs != t.inForce.ThresholdUs
+	}
+	for _, ac := range wlan.ACs {
+		if s.knob == limitKnob(ac) {
+			from, to := t.inForce.AC[ac], wanted.AC[ac]
+			return !t.wrote && from != to || far(from.LowUs, to.LowUs) || far(from.HighUs, to.HighUs)
+		}
+	}
+	return false
+}
+
+func far(from, to uint32) bool {
+	d := float64(to) - float64(from)
+	return max(d, -d) > minStep*float64(from)
+}
+
+// planStations adds what it takes for stations to have the limits of their own
+// that the decision gives them, and for others to follow the radio again.
+func (t *Tuner) planStations(todo []setting, want []policies.StationLimit) []setting {
+	for mac := range t.overrides {
+		if slices.ContainsFunc(want, func(w policies.StationLimit) bool { return w.MAC == mac }) {
+			continue
+		}
+		delete(t.overrides, mac)
+		if t.senses.station(mac) == nil {
+			continue
+		}
+		for _, ac := range wlan.ACs {
+			todo = append(todo, setting{stationKnob(mac, ac), t.inForce.AC[ac].String()})
+		}
+	}
+	for _, w := range want {
+		if t.senses.station(w.MAC) == nil {
+			continue
+		}
+		for _, ac := range wlan.ACs {
+			l := t.settings.clamp(w.AC[ac])
+			if have, ok := t.overrides[w.MAC]; !ok || far(have[ac].LowUs, l.LowUs) || far(have[ac].HighUs, l.HighUs) {
+				todo = append(todo, setting{stationKnob(w.MAC, ac), l.String()})
+			}
+			w.AC[ac] = l
+		}
+		t.overrides[w.MAC] = w.AC
+	}
+	return todo
+}
+
+// changed remembers a change and logs it, unless the loop said much the same a
+// short while ago.
+func (t *Tuner) changed(c Change, now time.Time) {
+	t.lastChange = &LastChange{At: now, Knob: c.Knob, From: c.From, To: c.To, Reason: c.Reason}
+	level := slog.LevelDebug
+	if now.Sub(t.loggedAt) >= logEvery || t.state != Tuning {
+		level = slog.LevelInfo
+	}
+	t.log.Log(context.Background(), level, "changed", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
+}
+
+// undo puts the originals back in the middle of the loop's work.
+func (t *Tuner) undo(reason string) {
+	if _, err := t.restore(reason); err != nil {
+		t.log.Error("could not put every original back", "error", err)
+	}
+}
+
+// restore puts the originals back. Limits that another program has changed
+// since are left to it.
+func (t *Tuner) restore(reason string) ([]Change, error) {
+	if t.journal == nil {
+		return nil, nil
+	}
+	foreign := t.told && t.state == Held && t.wrote
+	changes, err := t.journal.restore(reason, func(knob string) bool {
+		return foreign && strings.HasPrefix(knob, knobLimit)
+	})
+	for _, c := range changes {
+		if c.Result == Applied {
+			t.log.Info("restored", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
+		}
+	}
+	t.wrote = false
+	clear(t.overrides)
+	if t.senses != nil && t.senses.limits() == nil {
+		t.inForce.AC = t.senses.inForce()
+	}
+	return changes, err
+}
+
+// Hold leaves everything as it is until Resume.
+func (t *Tuner) Hold(reason string) {
+	if t.state == Gone {
+		return
+	}
+	t.told = true
+	t.become(Held, reason)
+}
+
+// Tune applies a policy's first answer once, as TuneOnce does, and holds it
+// until Resume. A dry run changes nothing.
+func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error) {
+	if t.journal == nil || t.state == Gone {
+		return nil, fmt.Errorf("tune %s: %s", t.radio.Phy, orElse(t.unfit, t.reason))
+	}
+	s := t.settings
+	if policy != "" {
+		s.Policy = policy
+	}
+	changes, err := t.journal.tuneOnce(t.env, t.radio, s, dryRun, now)
+	if err != nil || dryRun {
+		return changes, err
+	}
+	for _, c := range changes {
+		if c.Result == Applied {
+			t.changed(c, now)
+		}
+	}
+	t.told, t.wrote = true, false
+	t.become(Held, "tuned once with policy "+s.Policy)
+	return changes, nil
+}
+
+// Resume goes back to the policy after a hold, a restore or a foreign write.
+func (t *Tuner) Resume(now time.Time) {
+	if t.state == Gone || !t.told {
+		return
+	}
+	t.told, t.wrote = false, false
+	t.pauseUntil = time.Time{}
+	t.startOver()
+	t.become(Observing, "resumed")
+	t.judge()
+}
+
+// Restore puts the originals back and keeps them until Resume.
+func (t *Tuner) Restore(reason string) ([]Change, error) {
+	changes, err := t.restore(reason)
+	if t.state != Gone {
+		t.told = true
+		t.become(Restored, reason)
+	}
+	return changes, err
+}
+
+// Reconfigure changes the settings. Originals stay recorded, and a hold stays.
+func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
+	policy, err := newPolicy(t.radio, s)
+	if err != nil {
+		return err
+	}
+	changed := s.Policy != t.settings.Policy
+	if changed {
+		t.log.Info("policy", "from", t.settings.Policy, "to", s.Policy)
+	}
+	t.settings, t.policy = s, policy
+	t.radio.Policy = s.Policy
+	if s.Policy == "observe" && t.wrote && !t.told {
+		t.undo("the policy only observes now")
+	}
+	t.startOver()
+	t.judge()
+	t.thread(now)
+	return nil
+}
+
+// Stop puts the originals back and closes the files.
+func (t *Tuner) Stop(reason string) error {
+	_, err := t.restore(reason)
+	t.close()
+	if t.state != Gone {
+		t.become(Restored, reason)
+	}
+	return err
+}
+
+// phyIndex is the number of the wiphy of a radio, which is another one after
+// the driver was reloaded.
+func phyIndex(env Env, path string) (int, error) {
+	devices, err := sysfs.Devices(env.Sys)
+	if err != nil {
+		return -1, err
+	}
+	for _, d := range devices {
+		if d.Path == path {
+			return d.PhyIndex, nil
+		}
+	}
+	return -1, fmt.Errorf("find %s: %w", path, fs.ErrNotExist)
+}

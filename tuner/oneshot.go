@@ -1,0 +1,144 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"airtuned/debugfs"
+	"airtuned/policies"
+	"airtuned/sysfs"
+	"airtuned/wlan"
+)
+
+// TuneOnce applies a policy's first answer to one radio, without a loop. What
+// was there is recorded, so that RestoreAll gives it back. A policy that learns
+// from what its limits do gives the limits it would start from.
+func TuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.Time) ([]Change, error) {
+	index, err := phyIndex(env, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	phy := debugfs.NewPhy(env.Debug, r.Phy)
+	j, err := newJournal(env, phy, r.Path, index)
+	if err != nil {
+		return nil, err
+	}
+	return j.tuneOnce(env, r, s, dryRun, now)
+}
+
+// tuneOnce is TuneOnce on a radio whose journal is open.
+func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.Time) ([]Change, error) {
+	policy, err := newPolicy(r, s)
+	if err != nil {
+		return nil, err
+	}
+	changes := j.apply(threadedPlan(env, r, s.ThreadedNAPI), "threaded_napi: "+string(s.ThreadedNAPI), dryRun)
+	if s.Policy == "observe" {
+		return changes, nil
+	}
+	if why := unfit(r, s); why != "" {
+		for _, ac := range wlan.ACs {
+			c := j.change(limitKnob(ac), "", why)
+			if l, known := r.AQL.Limits[ac.String()]; known {
+				c.From, c.To = l.String(), l.String()
+			}
+			c.Result = Unsupported
+			changes = append(changes, c)
+		}
+		return changes, nil
+	}
+	d := policy.Decide(glimpse(env, j.knobs.phy, r, now))
+	if !d.Write {
+		return changes, nil
+	}
+	want := plan(s.bound(d.Limits))
+	for _, st := range d.Stations {
+		for _, ac := range wlan.ACs {
+			want = append(want, setting{stationKnob(st.MAC, ac), s.clamp(st.AC[ac]).String()})
+		}
+	}
+	return append(changes, j.apply(want, d.Reason, dryRun)...), nil
+}
+
+// glimpse is an observation of one moment: who is there and at which rate.
+func glimpse(env Env, phy *debugfs.Phy, r Radio, now time.Time) *policies.Observation {
+	s := newSenses(phy)
+	defer s.close()
+	var limits wlan.Limits
+	for _, ac := range wlan.ACs {
+		limits.AC[ac] = r.AQL.Limits[ac.String()]
+	}
+	limits.ThresholdUs = r.AQL.ThresholdUs
+	// What cannot be read is absent from the observation.
+	_ = s.scan()
+	if air, err := readNetlink(env.Netlink); err == nil && env.Netlink != nil {
+		for _, i := range air.interfaces[air.wiphys[r.Phy].Index] {
+			if stations, err := env.Netlink.Stations(i.Index); err == nil {
+				s.note(stations)
+			}
+		}
+	}
+	_ = s.sample()
+	o := s.observe(now, 0, limits, true)
+	o.Stations = append([]policies.Station(nil), o.Stations...)
+	return o
+}
+
+// unfit says why limits cannot be used on a radio, or nothing if they can.
+func unfit(r Radio, s Settings) string {
+	a := r.AQL
+	switch {
+	case len(a.Limits) == 0 || !a.Writable:
+		return orElse(a.Reason, "the limits cannot be read")
+	case s.Force, a.Supported != nil && *a.Supported, a.Supported == nil && setsAQL(r.Driver):
+		return ""
+	}
+	return orElse(a.Reason, "it is not known whether the driver uses AQL") + "; force: true in the configuration writes limits all the same"
+}
+
+// Tunable reports whether a policy can act on a radio's limits.
+func Tunable(r Radio, s Settings) bool { return unfit(r, s) == "" }
+
+// RestoreAll puts the recorded originals of the radios that match (nil: all)
+// back, in this process or after another one crashed. Records of radios that
+// are not there any more, or that the kernel registered anew, are void and go.
+func RestoreAll(env Env, match func(path, phy string) bool) ([]Change, error) {
+	records, errs := newStore(env.StateDir).list()
+	changes := []Change{}
+	if len(records) == 0 {
+		return changes, errors.Join(errs...)
+	}
+	devices, err := sysfs.Devices(env.Sys)
+	if err != nil && !errors.Is(err, sysfs.ErrNoWireless) && len(devices) == 0 {
+		return changes, err
+	}
+	byPath := map[string]sysfs.Device{}
+	for _, d := range devices {
+		byPath[d.Path] = d
+	}
+	for _, o := range records {
+		d, there := byPath[o.Path]
+		phy := o.Phy
+		if there {
+			phy = d.Phy
+		}
+		if match != nil && !match(o.Path, phy) {
+			continue
+		}
+		if !there {
+			errs = append(errs, newStore(env.StateDir).forget(o.Path))
+			env.Log.Info("nothing to restore: the radio is gone, and its values with it", "path", o.Path)
+			continue
+		}
+		j, err := newJournal(env, debugfs.NewPhy(env.Debug, d.Phy), o.Path, d.PhyIndex)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("restore %s: %w", phy, err))
+			continue
+		}
+		c, err := j.restore("restore", nil)
+		changes = append(changes, c...)
+		errs = append(errs, err)
+	}
+	return changes, errors.Join(errs...)
+}

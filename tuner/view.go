@@ -1,0 +1,155 @@
+package tuner
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"airtuned/nl80211"
+	"airtuned/policies"
+	"airtuned/wlan"
+)
+
+// residencyWindows is how many windows the p95 of the residency looks back:
+// a minute of the default window.
+const residencyWindows = 300
+
+// view is what the last windows looked like, kept for status.
+type view struct {
+	seen      bool
+	window    time.Duration
+	pending   policies.Gauge
+	frames    policies.Gauge
+	framesMax int
+	txBytes   uint64
+	active    int
+	stations  []policies.Station
+
+	residency  [residencyWindows]int64 // us, a ring
+	residencyN int
+
+	// Where there is no debugfs, from netlink station dumps.
+	dumps map[string]dump
+}
+
+// dump is what one interface's stations had sent at a time.
+type dump struct {
+	at       time.Time
+	bytes    map[wlan.MAC]uint64
+	stations []StationStatus
+}
+
+// note takes in an observation. It does not allocate in the long run.
+func (v *view) note(o *policies.Observation) {
+	v.seen, v.window = true, o.Window
+	v.pending, v.frames, v.framesMax = o.Pending, o.Frames, o.FramesMax
+	v.txBytes, v.active = o.TxBytes, o.Active()
+	v.stations = append(v.stations[:0], o.Stations...)
+	if us := residencyUs(o); us > 0 {
+		v.residency[v.residencyN%residencyWindows] = us
+		v.residencyN++
+	}
+}
+
+// residencyUs is how long frames stayed in the hardware queue, in microseconds:
+// by Little's law their mean number over their rate, which needs no estimate
+// of airtime; else the airtime that AQL counts.
+func residencyUs(o *policies.Observation) int64 {
+	if o.TxPackets == 0 {
+		return 0
+	}
+	if o.Frames.N > 0 {
+		return int64(o.Frames.Mean * float64(o.Window.Microseconds()) / float64(o.TxPackets))
+	}
+	return int64(o.Pending.Mean)
+}
+
+// noteStations takes in a station dump of an interface.
+func (v *view) noteStations(ifname string, stations []nl80211.Station, now time.Time) {
+	if v.dumps == nil {
+		v.dumps = map[string]dump{}
+	}
+	before := v.dumps[ifname]
+	d := dump{at: now, bytes: map[wlan.MAC]uint64{}}
+	us := now.Sub(before.at).Microseconds()
+	for i := range stations {
+		st := &stations[i]
+		d.bytes[st.MAC] = st.TxBytes
+		s := StationStatus{MAC: st.MAC, Limits: map[string]wlan.Limit{}}
+		if was, ok := before.bytes[st.MAC]; ok && us > 0 && st.TxBytes >= was {
+			s.ThroughputKbps = (st.TxBytes - was) * 8000 / uint64(us)
+		}
+		d.stations = append(d.stations, s)
+	}
+	slices.SortFunc(d.stations, func(a, b StationStatus) int { return slices.Compare(a.MAC[:], b.MAC[:]) })
+	v.dumps[ifname] = d
+}
+
+// Status is the radio as the loop sees it now.
+func (t *Tuner) Status() Status {
+	s := Status{
+		Radio: t.radio, State: t.state, Reason: t.reason,
+		Stations: []StationStatus{}, Decisions: t.decisions, LastChange: t.lastChange,
+	}
+	v := &t.view
+	if t.senses == nil {
+		for _, name := range slices.Sorted(maps.Keys(v.dumps)) {
+			for _, st := range v.dumps[name].stations {
+				s.Stations = append(s.Stations, st)
+				s.ThroughputKbps += st.ThroughputKbps
+				if st.ThroughputKbps > 0 {
+					s.ActiveStations++
+				}
+			}
+		}
+		return s
+	}
+	s.AQL.Limits = map[string]wlan.Limit{}
+	for _, ac := range wlan.ACs {
+		s.AQL.Limits[ac.String()] = t.inForce.AC[ac]
+	}
+	s.AQL.ThresholdUs = t.inForce.ThresholdUs
+	if !v.seen {
+		return s
+	}
+	s.Pending = PendingStatus{
+		Frames: int(v.frames.Mean + 0.5), MaxFrames: v.framesMax, AirtimeUs: int64(v.pending.Mean + 0.5),
+	}
+	switch s.Queue.Source {
+	case SourceFrames:
+		s.Queue.Pending = s.Pending.Frames
+	case SourceAirtime:
+		s.Queue.Pending = int(s.Pending.AirtimeUs)
+	}
+	s.ResidencyUs = v.residencyStatus()
+	s.ThroughputKbps = kbps(v.txBytes, v.window)
+	s.ActiveStations = v.active
+	for i := range v.stations {
+		st := &v.stations[i]
+		out := StationStatus{MAC: st.MAC, Limits: map[string]wlan.Limit{}, ThroughputKbps: kbps(st.TxBytes, v.window)}
+		for _, ac := range wlan.ACs {
+			if st.HasLimit {
+				out.Limits[ac.String()] = st.Limit[ac]
+			}
+			out.PendingUs += int64(st.PendingUs[ac])
+		}
+		s.Stations = append(s.Stations, out)
+	}
+	return s
+}
+
+func (v *view) residencyStatus() ResidencyStatus {
+	n := min(v.residencyN, residencyWindows)
+	if n == 0 {
+		return ResidencyStatus{}
+	}
+	sorted := slices.Sorted(slices.Values(v.residency[:n]))
+	return ResidencyStatus{Mean: v.residency[(v.residencyN-1)%residencyWindows], P95: sorted[(n*95-1)/100]}
+}
+
+func kbps(bytes uint64, window time.Duration) uint64 {
+	if window <= 0 {
+		return 0
+	}
+	return bytes * 8000 / uint64(window.Microseconds())
+}
