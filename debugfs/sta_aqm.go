@@ -16,19 +16,13 @@ type StationAQM struct {
 	// Total sums up the TIDs. Its counters wrap as each of them does, so that
 	// differences are right. Its AC is void, its flags those of any TID.
 	Total TIDQueue
-	// TID is valid where Has tells so.
-	TID [NumTID]TIDQueue
+	// TID is valid where HasTID is set.
+	TID    [NumTID]TIDQueue
+	HasTID [NumTID]bool
 	// CoDel are the station's parameters, which kernels from 6.16 on (and
 	// stable ones of 2025) no longer have per station.
 	CoDel    CoDel
 	HasCoDel bool
-
-	has uint32
-}
-
-// Has reports whether the kernel had a row for the TID.
-func (s *StationAQM) Has(tid int) bool {
-	return uint(tid) < NumTID && s.has&(1<<uint(tid)) != 0
 }
 
 // TIDQueue is one TXQ. Backlog is a level; all other numbers count up from the
@@ -247,9 +241,9 @@ func ParseStationAQM(b []byte, out *StationAQM) error {
 			continue
 		}
 		out.TID[tid] = q
-		out.has |= 1 << tid
+		out.HasTID[tid] = true
 	}
-	if out.has == 0 {
+	if out.HasTID == [NumTID]bool{} {
 		return garbled(staAQM, "", "a row of a TID", nil)
 	}
 	for tid := range out.TID {
