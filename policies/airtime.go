@@ -1,0 +1,205 @@
+package policies
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"airtuned/wlan"
+)
+
+const (
+	// costMemory is the time over which a station's airtime per byte is
+	// averaged. It must be long against a trial of a limit, so that a limit
+	// that wastes air by small aggregates is seen to deliver less.
+	costMemory = 10 * time.Second
+	// reweighed is the shift of weights beyond which two windows cannot be
+	// compared. It is the noise of one window (control notes: 1-2 % at
+	// 200 ms).
+	reweighed = 0.01
+	// costStep is a change of the airtime per byte, in ln, beyond what worse
+	// aggregation does. It is only looked for where a station had stepShare of
+	// the window, because what is booked is not quite what was sent in it.
+	costStep  = 0.7
+	stepShare = 0.02
+)
+
+// meter weighs what was delivered to each station with that station's airtime
+// per byte. Bytes alone would measure who gets the air, booked airtime would
+// count waste as delivery: this is the airtime the delivered bytes would have
+// taken at each station's usual efficiency.
+type meter struct {
+	costs, spare []cost // sorted by address, as Observation.Stations
+}
+
+// cost is what one station's bytes cost.
+type cost struct {
+	mac wlan.MAC
+	// airtimeUs over txBytes are sums that forget with costMemory.
+	airtimeUs, txBytes float64
+	// usPerByte is the weight in use, 0 when nothing is known.
+	usPerByte float64
+	// odd counts windows in a row whose bytes cost something else altogether:
+	// two of them are a new rate.
+	odd int
+}
+
+// reset forgets all weights.
+func (m *meter) reset() { m.costs = m.costs[:0] }
+
+// delivered returns the airtime delivered in a window, in microseconds (in
+// bytes, if nothing is known about any station), and by how much, in ln, it is
+// more than it would be in the weights of the window before. Only windows of
+// about the same weights can be compared.
+func (m *meter) delivered(o *Observation) (airtime, shift float64) {
+	m.follow(o.Stations)
+	forget := math.Exp(-o.Window.Seconds() / costMemory.Seconds())
+	before := m.weigh(o.Stations)
+	for i := range o.Stations {
+		m.costs[i].learn(&o.Stations[i], forget, o.Window)
+	}
+	airtime = m.weigh(o.Stations)
+	if airtime == before {
+		return airtime, 0
+	}
+	return airtime, math.Log(airtime / before)
+}
+
+// weigh sums up what was sent in the present weights.
+func (m *meter) weigh(stations []Station) float64 {
+	sum, mean := 0.0, m.meanCost()
+	for i := range stations {
+		w := m.costs[i].usPerByte
+		if w == 0 {
+			w = mean
+		}
+		sum += float64(stations[i].TxBytes) * w
+	}
+	return sum
+}
+
+// follow makes costs run parallel to the stations of this window.
+func (m *meter) follow(stations []Station) {
+	next := m.spare[:0]
+	old := m.costs
+	for i := range stations {
+		mac := stations[i].MAC
+		for len(old) > 0 && bytes.Compare(old[0].mac[:], mac[:]) < 0 {
+			old = old[1:]
+		}
+		if len(old) > 0 && old[0].mac == mac {
+			next = append(next, old[0])
+		} else {
+			next = append(next, cost{mac: mac})
+		}
+	}
+	m.costs, m.spare = next, m.costs
+}
+
+// learn takes in one window: booked airtime where the driver reports it, else
+// the rate.
+func (c *cost) learn(s *Station, forget float64, window time.Duration) {
+	switch c.odd = c.oddNext(s, window); c.odd {
+	case 0:
+		c.airtimeUs *= forget
+		c.txBytes *= forget
+	case 1:
+		return // noise, or a new rate: the next window tells
+	default:
+		c.airtimeUs, c.txBytes, c.odd = 0, 0, 0
+	}
+	c.airtimeUs += float64(s.AirtimeUs)
+	c.txBytes += float64(s.TxBytes)
+	switch {
+	case c.airtimeUs > 0 && c.txBytes > 0:
+		c.usPerByte = c.airtimeUs / c.txBytes
+	case s.RateKbps > 0:
+		c.usPerByte = 8000 / float64(s.RateKbps)
+	}
+}
+
+// oddNext is odd with one window more.
+func (c *cost) oddNext(s *Station, window time.Duration) int {
+	if c.usPerByte == 0 || s.TxBytes == 0 || float64(s.AirtimeUs) < stepShare*float64(window.Microseconds()) {
+		return 0
+	}
+	now := float64(s.AirtimeUs) / float64(s.TxBytes)
+	if math.Abs(math.Log(now/c.usPerByte)) < costStep {
+		return 0
+	}
+	return c.odd + 1
+}
+
+// meanCost stands in for stations nothing is known about: the mean over the
+// others, or 1 (equal weights) where there are none.
+func (m *meter) meanCost() float64 {
+	sum, n := 0.0, 0
+	for i := range m.costs {
+		if c := m.costs[i].usPerByte; c > 0 {
+			sum, n = sum+c, n+1
+		}
+	}
+	if n == 0 {
+		return 1
+	}
+	return sum / float64(n)
+}
+
+// demandShare is the share of a window's samples that must find packets waiting
+// above the driver before the window says anything about a limit: else the
+// applications, not the limit, decided what was sent.
+const demandShare = 0.7
+
+// demand reports whether the hardware was offered more than it took for
+// (almost) all of the window.
+func (o *Observation) demand() bool {
+	if o.Backlog.N > 0 {
+		return o.Backlog.NonZero >= demandShare
+	}
+	for i := range o.Stations {
+		if o.Stations[i].BacklogPackets > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// residency is the time a frame spent in driver and firmware, in microseconds:
+// Little's law on frames where the driver counts them, else the pending
+// airtime, which a frame that comes in last has to wait for; 0 if unknown.
+func (o *Observation) residency() float64 {
+	switch {
+	case o.Frames.N > 0 && o.TxPackets > 0:
+		return o.Frames.Mean / float64(o.TxPackets) * float64(o.Window.Microseconds())
+	case o.Pending.N > 0:
+		return max(o.Pending.Mean, 0)
+	}
+	return 0
+}
+
+// mtuBytes is a full frame on the air: an Ethernet payload of 1500 and the 38
+// bytes that mac80211 adds for its estimate (ieee80211_tx_dequeue).
+const mtuBytes = 1538
+
+// frameAirtime is how much airtime AQL books for a typical frame in the
+// hardware queue, in microseconds: measured where the driver counts frames,
+// else that of a full frame at the mean rate (each station may hold the same
+// airtime, so fast ones have more frames there); 0 if unknown.
+func (o *Observation) frameAirtime() float64 {
+	if o.Frames.N > 0 && o.Pending.N > 0 {
+		if o.Frames.Mean <= 0 || o.Pending.Mean <= 0 {
+			return 0
+		}
+		return o.Pending.Mean / o.Frames.Mean
+	}
+	sum, n := 0.0, 0
+	for i := range o.Stations {
+		if s := &o.Stations[i]; s.Active && s.RateKbps > 0 {
+			sum, n = sum+float64(s.RateKbps), n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return mtuBytes * 8000 / (sum / float64(n))
+}

@@ -1,0 +1,469 @@
+package policies
+
+import (
+	"math"
+	"time"
+
+	"airtuned/wlan"
+)
+
+// delay finds the smallest limit that costs no delivered airtime, by measuring.
+//
+// How much airtime a limit L lets through cannot be known beforehand: the knee
+// of the curve moves threefold with the host's service time alone, from 0.45 to
+// 8 ms over the mixes of stations. And pending airtime does not show on which
+// side of it a radio is, since frames already sent count as pending until the
+// host serves their completion. So L is varied on purpose. One limit held for a
+// while is a trial; its result is ln E, E being the airtime delivered per time.
+//
+//   - The search halves L while that costs little; if the first halving costs
+//     much, it doubles L while that gains much.
+//   - Then L is trimmed: trials at L and a bit below take turns, each of the
+//     latter is judged against the mean of its neighbours, which cancels drift.
+//     What it costs is the slope of the curve: much below the knee, nothing
+//     above it. L moves until the slope is trimTarget.
+//   - Probes, now and then, try 2 L and L/2: the curve is not monotone, and it
+//     is flat where the driver queue is full, so a slope can mislead.
+//
+// A window without demand, or in which the set of stations changed, says
+// nothing: the trial is thrown away and L held. A change of E that so small a
+// step of L cannot explain is the link's: the search starts again.
+type delay struct {
+	minUs, maxUs, targetUs float64
+	meter                  meter
+
+	// limitUs is L.
+	limitUs float64
+	// floorUs keeps some frames of a slow link in the hardware queue.
+	floorUs float64
+	// raisedUs is a floor left by an upward probe that gained; it decays.
+	raisedUs float64
+	// residencyUs is how long frames stay in the hardware queue at L.
+	residencyUs float64
+
+	trial trial
+	// before is ln E of the last trial at L, if hasBefore.
+	before    float64
+	hasBefore bool
+	// middle is ln E of the trial of kind tried since then, unless that is atL.
+	middle float64
+	tried  kind
+
+	// searching is set until the search ends; halvedOnce when it went down.
+	searching, halvedOnce bool
+
+	// slope is the smoothed cost of the steps below L, over trims of them.
+	slope float64
+	trims int
+
+	up, down probe
+}
+
+// kind is what a trial is for.
+type kind uint8
+
+const (
+	atL     kind = iota // what the others are compared with
+	below               // what a little less costs
+	halved              // what half would cost
+	doubled             // what twice as much would gain
+)
+
+// ratio is a trial's limit over L.
+var ratio = [...]float64{atL: 1, below: trimRatio, halved: 0.5, doubled: 2}
+
+// reasons are what the log says about a trial.
+var reasons = [...]string{
+	atL:     "the smallest limit known to cost no airtime",
+	below:   "trying a little less",
+	halved:  "trying half as much",
+	doubled: "trying twice as much",
+}
+
+// trial is one limit held until it is known what it delivers.
+type trial struct {
+	kind    kind
+	limitUs uint32
+	// settle is the time left until the queue has got to its new level,
+	// measure the time left to measure after that.
+	settle, measure time.Duration
+	// airtimeUs was delivered in the time measured.
+	airtimeUs float64
+	measured  time.Duration
+	// odd counts windows in a row that only the link can explain.
+	odd int
+}
+
+// probe is the schedule of one kind of probe.
+type probe struct {
+	due   time.Time
+	every time.Duration
+}
+
+// The constants of the law. Where it is not said otherwise they come from runs
+// on real mac80211 over a virtual radio, and logs are natural ones.
+const (
+	// startUs is where L starts: above the knee of a fast host, below the
+	// plateau of a full driver queue. From the kernel's 12000 us it once took
+	// 36 s to leave the plateau.
+	startUs = 2000
+
+	// After a change of L the queue needs some residencies to settle, and never
+	// less than TCP needs to notice.
+	settleMin         = 50 * time.Millisecond
+	settleResidencies = 3
+	settleMax         = time.Second
+	// measureMin brings the noise of ln E down to about 0.006. Some residencies
+	// make what is still in the queue at either end small against what passed.
+	measureMin         = 400 * time.Millisecond
+	measureResidencies = 5
+	measureMax         = 2 * time.Second
+
+	// searchCost is the loss of ln E at half the limit that ends halving.
+	searchCost = 0.03
+
+	// trimRatio less limit may cost trimTarget of ln E.
+	trimRatio  = 0.8
+	trimTarget = 0.010
+	// trimMemory is the weight of the past in the smoothed slope.
+	trimMemory = 0.6
+	// trimGain moves ln L per slope too much, within trimDown and trimUp per
+	// pair of trials: quick to give air back, slow to take queue away.
+	trimGain = 2.0
+	trimDown = 0.03
+	trimUp   = 0.06
+	// The first boldTrims go boldFactor times as far.
+	boldTrims  = 8
+	boldFactor = 2.0
+
+	// A probe comes probeFirst after the search; each that finds nothing makes
+	// the next wait twice as long, up to probeLast. Doubling is felt in the
+	// tail of latency and must stay below 4 % of the time.
+	probeFirst = 8 * time.Second
+	probeLast  = 32 * time.Second
+	// probeGain and probeCost of ln E are what doubling must gain and what
+	// halving may cost to be followed.
+	probeGain = 0.035
+	probeCost = 0.018
+	// raisedKeep of an L that gained stays as a floor, which shrinks by a
+	// factor of e per raisedMemory.
+	raisedKeep   = 0.95
+	raisedMemory = 30 * time.Second
+
+	// linkChanged is the change of ln E that no step below L explains if two
+	// windows in a row show it, linkBroke if only one does.
+	linkChanged = 0.25
+	linkBroke   = 0.7
+
+	// floorFrames is how many frames' airtime a limit must hold: with less
+	// there is one frame in the air and none behind it.
+	floorFrames = 3
+	// floorMemory is the weight of the past in the smoothed floor, floorSlack
+	// how much L may be below it before it is moved.
+	floorMemory = 0.5
+	floorSlack  = 0.95
+
+	// residencyMemory is the weight of the past in the smoothed residency.
+	residencyMemory = 0.7
+
+	// roundUs keeps written limits readable. AQL counts in units of 4 us.
+	roundUs = 10
+)
+
+func newDelay(p Params) *delay {
+	d := &delay{
+		minUs:    float64(p.Min.Microseconds()),
+		maxUs:    float64(p.Max.Microseconds()),
+		targetUs: float64(p.Target.Microseconds()),
+	}
+	d.restart()
+	return d
+}
+
+func (d *delay) Name() string { return "delay" }
+
+func (d *delay) Decide(o *Observation) Decision {
+	delivered, shift := d.meter.delivered(o)
+	d.raisedUs *= math.Exp(-o.Window.Seconds() / raisedMemory.Seconds())
+	switch {
+	case o.Fresh:
+		d.meter.reset()
+		d.restart()
+	case !o.demand() || delivered <= 0:
+		d.discard()
+	default:
+		d.learnFloor(o)
+		switch {
+		case math.Abs(shift) > linkChanged && !o.StationsChanged:
+			d.restart()
+		case math.Abs(shift) > reweighed || o.StationsChanged:
+			d.discard()
+		default:
+			d.observe(o, delivered)
+		}
+	}
+	t := &d.trial
+	return Decision{
+		Write:  true,
+		Limits: wlan.Uniform(t.limitUs, threshold(o, t.limitUs)),
+		Reason: reasons[t.kind],
+	}
+}
+
+// threshold keeps the radio's threshold as found: low = high makes it
+// irrelevant. It never is below a limit.
+func threshold(o *Observation, limitUs uint32) uint32 {
+	return max(o.Limits.ThresholdUs, limitUs)
+}
+
+// restart forgets everything and begins the search at startUs.
+func (d *delay) restart() {
+	d.floorUs, d.raisedUs, d.residencyUs = 0, 0, 0
+	d.limitUs = d.bound(startUs)
+	d.searching, d.halvedOnce = true, false
+	d.discard()
+}
+
+// discard throws the trial under way and its neighbour away and holds L.
+func (d *delay) discard() {
+	d.hasBefore, d.tried = false, atL
+	d.start(atL)
+}
+
+// start begins a trial.
+func (d *delay) start(k kind) {
+	was := d.trial.limitUs
+	us := d.rail(d.limitUs * ratio[k])
+	d.trial = trial{
+		kind:    k,
+		limitUs: uint32(math.Round(us/roundUs)) * roundUs,
+		measure: d.residencies(measureResidencies, measureMin, measureMax),
+	}
+	if d.trial.limitUs != was || k == atL && !d.hasBefore {
+		d.trial.settle = d.residencies(settleResidencies, settleMin, settleMax)
+	}
+}
+
+// residencies is the time that n residencies take, within lo and hi.
+func (d *delay) residencies(n float64, lo, hi time.Duration) time.Duration {
+	return min(max(time.Duration(n*d.residencyUs)*time.Microsecond, lo), hi)
+}
+
+// bound holds L within the floors and the rails. The rails win: they are what
+// the user asked for.
+func (d *delay) bound(us float64) float64 {
+	return d.rail(max(us, d.floorUs, d.raisedUs))
+}
+
+// rail holds a limit within the rails and below the cap that the target sets.
+func (d *delay) rail(us float64) float64 {
+	if d.targetUs > 0 {
+		us = min(us, d.targetUs)
+		if d.residencyUs > d.targetUs { // several stations' limits add up
+			us = min(us, d.limitUs*d.targetUs/d.residencyUs)
+		}
+	}
+	return min(max(us, d.minUs), d.maxUs)
+}
+
+// move sets L. The residency follows it in proportion until it is measured.
+func (d *delay) move(us float64) {
+	us = d.bound(us)
+	d.residencyUs *= us / d.limitUs
+	d.limitUs = us
+}
+
+// learnFloor follows the airtime of a frame: where the rate drops, L is lifted
+// at once, long before a trial would show why.
+func (d *delay) learnFloor(o *Observation) {
+	frame := o.frameAirtime()
+	if frame <= 0 {
+		return
+	}
+	if d.floorUs == 0 {
+		d.floorUs = floorFrames * frame
+	}
+	d.floorUs += (1 - floorMemory) * (floorFrames*frame - d.floorUs)
+	if d.limitUs < floorSlack*d.bound(d.floorUs) {
+		d.move(d.floorUs)
+		d.discard()
+	}
+}
+
+// observe takes a window that says something into the trial under way.
+func (d *delay) observe(o *Observation, delivered float64) {
+	t := &d.trial
+	if o.Limits.AC[wlan.BE] != (wlan.Limit{LowUs: t.limitUs, HighUs: t.limitUs}) {
+		return // a window under other limits teaches nothing
+	}
+	if t.settle > 0 {
+		t.settle -= o.Window
+		return
+	}
+	if d.linkDiffers(math.Log(delivered / float64(o.Window.Microseconds()))) {
+		d.meter.reset()
+		d.restart()
+		return
+	}
+	if t.kind == atL {
+		d.learnResidency(o)
+	}
+	t.airtimeUs += delivered
+	t.measured += o.Window
+	if t.measure -= o.Window; t.measure > 0 {
+		return
+	}
+	lnE := math.Log(t.airtimeUs / float64(t.measured.Microseconds()))
+	if d.searching {
+		d.search(o.Now, lnE)
+	} else {
+		d.trim(o.Now, lnE)
+	}
+}
+
+// linkDiffers judges one window's ln E against the last trial at L.
+func (d *delay) linkDiffers(lnE float64) bool {
+	t := &d.trial
+	if !d.hasBefore || t.kind == halved || t.kind == doubled {
+		return false
+	}
+	change := math.Abs(lnE - d.before)
+	if change < linkChanged {
+		t.odd = 0
+		return false
+	}
+	t.odd++
+	return change > linkBroke || t.odd > 1
+}
+
+func (d *delay) learnResidency(o *Observation) {
+	r := o.residency()
+	if d.residencyUs == 0 {
+		d.residencyUs = r
+	}
+	d.residencyUs += (1 - residencyMemory) * (r - d.residencyUs)
+}
+
+// search is the end of a trial while the search is on: halve until that costs,
+// or double until that gains nothing.
+func (d *delay) search(now time.Time, lnE float64) {
+	gain := lnE - d.before
+	switch k := d.trial.kind; {
+	case k == atL:
+		d.before, d.hasBefore = lnE, true
+		d.start(halved)
+		return
+	case k == halved && gain > -searchCost:
+		d.halvedOnce = true
+		d.move(d.limitUs / 2)
+		if d.room(halved) {
+			d.before = lnE
+			d.start(halved)
+			return
+		}
+	case k == halved && !d.halvedOnce && d.room(doubled):
+		d.start(doubled)
+		return
+	case k == doubled && gain > probeGain:
+		d.move(d.limitUs * 2)
+		if d.room(doubled) {
+			d.before = lnE
+			d.start(doubled)
+			return
+		}
+	}
+	d.searching = false
+	d.slope, d.trims = 0, 0
+	d.up.reset(now)
+	d.down.reset(now)
+	d.discard()
+}
+
+// room tells whether a trial of this kind would be far enough from L.
+func (d *delay) room(k kind) bool {
+	us := d.limitUs * ratio[k]
+	return math.Abs(math.Log(d.bound(us)/d.limitUs)) > 0.5*math.Abs(math.Log(ratio[k]))
+}
+
+// trim is the end of a trial after the search: every other one is at L, and
+// judges the one before it.
+func (d *delay) trim(now time.Time, lnE float64) {
+	if k := d.trial.kind; k != atL {
+		d.middle, d.tried = lnE, k
+		d.start(atL)
+		return
+	}
+	stands := true // lnE is that of the L to come
+	if d.tried != atL {
+		stands = d.judge(now, d.middle-(d.before+lnE)/2)
+	}
+	d.before, d.hasBefore, d.tried = lnE, stands, atL
+	d.start(d.next(now))
+}
+
+// judge acts on what the trial between two at L gained, and tells whether L is
+// still about where it was.
+func (d *delay) judge(now time.Time, gain float64) bool {
+	switch d.tried {
+	case below:
+		d.step(-gain)
+		return true
+	case halved:
+		if gain < -probeCost {
+			d.down.rarer(now)
+			return true
+		}
+		d.raisedUs = 0
+		d.move(d.limitUs / 2)
+	case doubled:
+		if gain < probeGain {
+			d.up.rarer(now)
+			return true
+		}
+		d.move(d.limitUs * 2)
+		d.raisedUs = raisedKeep * d.limitUs
+	}
+	d.slope, d.trims = 0, 0
+	d.up.reset(now)
+	d.down.reset(now)
+	return false
+}
+
+// step moves L by what a little less costs.
+func (d *delay) step(cost float64) {
+	memory := trimMemory
+	if d.trims == 0 {
+		memory = 0
+	}
+	d.slope = memory*d.slope + (1-memory)*cost
+	bold := 1.0
+	if d.trims < boldTrims {
+		bold = boldFactor
+	}
+	d.trims++
+	by := trimGain * (d.slope - trimTarget)
+	d.move(d.limitUs * math.Exp(bold*min(max(by, -trimDown), trimUp)))
+}
+
+// next chooses what to compare L with.
+func (d *delay) next(now time.Time) kind {
+	switch {
+	case !d.hasBefore:
+		return atL
+	case !now.Before(d.up.due) && d.room(doubled):
+		return doubled
+	case !now.Before(d.down.due) && d.room(halved):
+		return halved
+	}
+	return below
+}
+
+func (p *probe) reset(now time.Time) {
+	p.every = probeFirst
+	p.due = now.Add(p.every)
+}
+
+func (p *probe) rarer(now time.Time) {
+	p.every = min(2*p.every, probeLast)
+	p.due = now.Add(p.every)
+}

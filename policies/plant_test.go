@@ -1,0 +1,103 @@
+package policies
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"airtuned/wlan"
+)
+
+// plant is a toy radio: a curve of delivered airtime over the limit with a
+// knee, noise, and optionally a plateau and a dip. It has no dynamics but that
+// a change of the limit takes a window to act.
+type plant struct {
+	kneeUs    float64 // where the curve is at 1 - 1/e^4, about 98 %
+	plateauUs float64 // above it a larger limit changes nothing; 0: none
+	dipUs     float64 // around it 4 % are lost; 0: none
+	noise     float64 // of ln E over 200 ms
+	frameUs   float64 // airtime of a 1500-byte frame
+	stations  int
+	idle      bool // no backlog
+	noFrames  bool // no num_pending_tx
+
+	rng    *rand.Rand
+	now    time.Time
+	limits wlan.Limits
+	obs    Observation
+	fresh  bool
+}
+
+func newPlant(kneeUs float64) *plant { return newSeededPlant(kneeUs, 1) }
+
+func newSeededPlant(kneeUs float64, seed uint64) *plant {
+	p := &plant{
+		kneeUs: kneeUs, noise: 0.01, frameUs: 17, stations: 1,
+		rng: rand.New(rand.NewPCG(seed, 2)), now: time.Unix(1000, 0),
+		limits: wlan.KernelDefault, fresh: true,
+	}
+	return p
+}
+
+// share is the delivered part of the air at a limit.
+func (p *plant) share(us float64) float64 {
+	if p.plateauUs > 0 {
+		us = min(us, p.plateauUs)
+	}
+	s := 1 - math.Exp(-4*us/p.kneeUs)
+	if p.dipUs > 0 && math.Abs(math.Log(us/p.dipUs)) < 0.15 {
+		s *= 0.96
+	}
+	return s
+}
+
+func (p *plant) limitUs() float64 { return float64(p.limits.AC[wlan.BE].LowUs) }
+
+// window lets 200 ms pass and returns what was seen.
+func (p *plant) window() *Observation {
+	const window = 200 * time.Millisecond
+	p.now = p.now.Add(window)
+	o := &p.obs
+	stations := o.Stations[:0]
+	*o = Observation{Now: p.now, Window: window, Limits: p.limits, Fresh: p.fresh, FramesMax: 1424}
+	p.fresh = false
+	air := 200000 * p.share(p.limitUs()) * math.Exp(p.noise*p.rng.NormFloat64())
+	pending := min(max(p.limitUs(), p.frameUs)*float64(p.stations), 200000)
+	if p.idle {
+		air, pending = air*0.2, 0
+	}
+	for i := range p.stations {
+		s := Station{MAC: wlan.MAC{2, 0, 0, 0, 0, byte(i)}, Active: true, RateKbps: uint64(1538 * 8000 / p.frameUs)}
+		s.AirtimeUs = uint64(air) / uint64(p.stations)
+		s.TxPackets = uint64(air / float64(p.stations) / p.frameUs)
+		s.TxBytes = s.TxPackets * 1538
+		o.TxBytes += s.TxBytes
+		o.TxPackets += s.TxPackets
+		stations = append(stations, s)
+	}
+	o.Stations = stations
+	o.Pending = Gauge{N: 10, Mean: pending, Min: pending * 0.8, Max: pending, NonZero: 1}
+	if !p.noFrames {
+		o.Frames = Gauge{N: 10, Mean: pending / p.frameUs, Max: pending / p.frameUs, NonZero: 1}
+	}
+	o.Backlog = Gauge{N: 10, Mean: 50, Min: 5, Max: 100, NonZero: 1}
+	if p.idle {
+		o.Backlog = Gauge{N: 10, Mean: 1, Max: 5, NonZero: 0.2}
+	}
+	return o
+}
+
+// run closes the loop over a time and returns the mean limit (geometric) and
+// the share of the air delivered.
+func (p *plant) run(pol Policy, d time.Duration) (limitUs, share float64) {
+	n := int(d / (200 * time.Millisecond))
+	var logs float64
+	for range n {
+		share += p.share(p.limitUs()) / float64(n)
+		logs += math.Log(p.limitUs()) / float64(n)
+		if dec := pol.Decide(p.window()); dec.Write {
+			p.limits = dec.Limits
+		}
+	}
+	return math.Exp(logs), share
+}
