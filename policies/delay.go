@@ -166,6 +166,8 @@ const (
 	// residencyMemory is the weight of the past in the smoothed residency.
 	residencyMemory = 0.7
 
+	// sameLimit is a relative difference of limits not worth a write.
+	sameLimit = 0.02
 	// roundUs keeps written limits readable. AQL counts in units of 4 us.
 	roundUs = 10
 )
@@ -214,6 +216,14 @@ func (d *delay) Decide(o *Observation) Decision {
 // irrelevant. It never is below a limit.
 func threshold(o *Observation, limitUs uint32) uint32 {
 	return max(o.Limits.ThresholdUs, limitUs)
+}
+
+// inForce tells whether the window was under that limit, or close enough: the
+// tuner does not write what hardly differs.
+func inForce(o *Observation, limitUs uint32) bool {
+	be := o.Limits.AC[wlan.BE]
+	low, high, limit := float64(be.LowUs), float64(be.HighUs), float64(limitUs)
+	return low == high && math.Abs(low-limit) <= sameLimit*limit
 }
 
 // restart forgets everything and begins the search at startUs.
@@ -293,7 +303,7 @@ func (d *delay) learnFloor(o *Observation) {
 // observe takes a window that says something into the trial under way.
 func (d *delay) observe(o *Observation, delivered float64) {
 	t := &d.trial
-	if o.Limits.AC[wlan.BE] != (wlan.Limit{LowUs: t.limitUs, HighUs: t.limitUs}) {
+	if !inForce(o, t.limitUs) {
 		return // a window under other limits teaches nothing
 	}
 	if t.settle > 0 {

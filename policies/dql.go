@@ -96,7 +96,7 @@ func (d *dql) Decide(o *Observation) Decision {
 		// Nothing was over the limit (ovlimit == 0), or it cannot be told.
 		d.bestRate, d.ungrownRate, d.prevStarved = 0, 0, false
 		d.restartSlack(o.Now)
-	case o.Limits.AC[wlan.BE] != (wlan.Limit{LowUs: d.limitUs, HighUs: d.limitUs}):
+	case !inForce(o, d.limitUs):
 		// Not our limit: nothing to learn.
 	case d.settling:
 		d.settling = false
