@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
+
+package inside
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// What airtuned takes for granted of a real kernel, without airtuned.
+
+// TestKernelTime checks that a sleep costs nothing and that a ticker at the
+// loop's rate ticks on time, each time.
+func TestKernelTime(t *testing.T) {
+	start := time.Now()
+	time.Sleep(time.Hour)
+	if d := time.Since(start); d < time.Hour || d > time.Hour+time.Second {
+		t.Errorf("slept %v, want 1h", d)
+	}
+
+	const ticks = 100
+	period := 20 * time.Millisecond
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	start = time.Now()
+	for range ticks {
+		<-tick.C
+	}
+	if d := time.Since(start); d < ticks*period || d > ticks*period+period {
+		t.Errorf("%d ticks took %v, want %v", ticks, d, ticks*period)
+	}
+}
+
+func TestKernelRadios(t *testing.T) {
+	want := []hwsim{
+		{"phy0", "devices/virtual/mac80211_hwsim/hwsim0"},
+		{"phy1", "devices/virtual/mac80211_hwsim/hwsim1"},
+	}
+	if diff := cmp.Diff(want, radios(t), cmp.AllowUnexported(hwsim{})); diff != "" {
+		t.Fatalf("radios (-want +got):\n%s", diff)
+	}
+}
+
+func TestKernelLimits(t *testing.T) {
+	haveLimits(t)
+	r := radios(t)[0]
+	text := func(be string) string {
+		return "AC\tAQL limit low\tAQL limit high\n" +
+			"VO\t5000\t\t12000\nVI\t5000\t\t12000\nBE\t" + be + "\nBK\t5000\t\t12000\n"
+	}
+	if diff := cmp.Diff(text("5000\t\t12000"), r.limits(t)); diff != "" {
+		t.Errorf("default limits (-want +got):\n%s", diff)
+	}
+
+	write(t, r.debugfs("aql_txq_limit"), "2 1500 2500")
+	if diff := cmp.Diff(text("1500\t\t2500"), r.limits(t)); diff != "" {
+		t.Errorf("changed limits (-want +got):\n%s", diff)
+	}
+	write(t, r.debugfs("aql_txq_limit"), "2 5000 12000")
+
+	if got := strings.TrimSpace(read(t, r.debugfs("aql_threshold"))); got != "24000" {
+		t.Errorf("aql_threshold is %q, want 24000", got)
+	}
+	// 6.1's hwsim has no txqs: this is what a driver without them looks like.
+	if _, err := os.Stat(r.debugfs("aqm")); !os.IsNotExist(err) {
+		t.Errorf("aqm: %v, want that it does not exist", err)
+	}
+}
+
+// TestKernelNotifies checks that debugfs tells watchers of interfaces and phys
+// that come, go and are renamed, and of other people's writes.
+func TestKernelNotifies(t *testing.T) {
+	haveLimits(t)
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	phys := "/sys/kernel/debug/ieee80211"
+	for _, dir := range []string{phys, phys + "/phy0"} {
+		if err := w.Add(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for _, step := range []struct {
+		command string
+		want    []string
+	}{
+		{"iw phy phy0 interface add mon0 type monitor", []string{"CREATE phy0/netdev:mon0"}},
+		{"iw dev mon0 del", []string{"REMOVE phy0/netdev:mon0"}},
+		{"iw phy phy0 set name radio0", []string{"RENAME phy0", "CREATE radio0"}},
+		{"iw phy radio0 set name phy0", []string{"RENAME radio0", "CREATE phy0"}},
+	} {
+		must(t, step.command)
+		events(t, w, phys+"/", step.want)
+	}
+
+	if err := w.Add(phys + "/phy0"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, phys+"/phy0/aql_txq_limit", "0 5000 12000")
+	events(t, w, phys+"/", []string{"WRITE phy0/aql_txq_limit"})
+}
+
+// events waits for all of the wanted events; others may come between them.
+func events(t *testing.T, w *fsnotify.Watcher, prefix string, want []string) {
+	t.Helper()
+	missing := map[string]bool{}
+	for _, e := range want {
+		missing[e] = true
+	}
+	var seen []string
+	for timeout := time.After(time.Second); len(missing) > 0; {
+		select {
+		case e := <-w.Events:
+			got := fmt.Sprint(e.Op, " ", strings.TrimPrefix(e.Name, prefix))
+			seen = append(seen, got)
+			delete(missing, got)
+		case err := <-w.Errors:
+			t.Fatal(err)
+		case <-timeout:
+			t.Fatalf("waited for events %q, saw %q", want, seen)
+		}
+	}
+}
+
+// TestKernelIsPrivate checks that no test can harm the host.
+func TestKernelIsPrivate(t *testing.T) {
+	err := os.WriteFile("/airtuned-lab", nil, 0o644)
+	if !errors.Is(err, unix.EROFS) {
+		t.Errorf("write to the host's root: %v, want %v", err, unix.EROFS)
+	}
+}
