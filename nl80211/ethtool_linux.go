@@ -1,6 +1,7 @@
 package nl80211
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,9 @@ func (c *Client) Firmware(ifname string) (string, error) {
 	}
 	defer unix.Close(fd)
 	info, err := unix.IoctlGetEthtoolDrvinfo(fd, ifname)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return "", nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("firmware version of %s: %w", ifname, err)
 	}
