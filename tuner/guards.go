@@ -30,7 +30,7 @@ type verdict struct {
 type action uint8
 
 const (
-	proceed action = iota
+	_ action = iota // proceed: nothing is wrong
 	// wait: nothing is wrong, but nothing is known yet either.
 	wait
 	// noEffect: limits do nothing here; they are not to be touched.

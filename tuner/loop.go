@@ -55,6 +55,8 @@ type Tuner struct {
 	// told is set while a command or a foreign write, and not the loop itself,
 	// decides the state.
 	told bool
+	// foreign is set once another program has changed limits that were ours.
+	foreign bool
 	// unfit says why limits cannot be used on this radio; empty if they can.
 	unfit string
 
@@ -138,7 +140,7 @@ func (t *Tuner) relocate(now time.Time) {
 func (t *Tuner) begin(index int, now time.Time) {
 	t.phyIndex = index
 	t.open()
-	t.wrote, t.told = false, false
+	t.wrote, t.told, t.foreign = false, false, false
 	clear(t.overrides)
 	t.guards = guards{}
 	t.crashesN = false
@@ -278,7 +280,8 @@ func (t *Tuner) Step(now time.Time) {
 	if window < t.settings.Window {
 		return
 	}
-	if err := t.senses.limits(); err != nil {
+	limits, err := t.senses.inForce()
+	if err != nil {
 		t.look = true
 		return
 	}
@@ -288,7 +291,7 @@ func (t *Tuner) Step(now time.Time) {
 		t.become(t.state, "the firmware was restarted")
 		return
 	}
-	t.checkForeign()
+	t.checkForeign(limits)
 	o := t.senses.observe(now, window, t.inForce, t.fresh)
 	t.view.note(o)
 	t.fresh, t.windowFrom = false, now
@@ -321,12 +324,11 @@ func (t *Tuner) restarted() bool {
 }
 
 // checkForeign compares the limits in force with the ones last written.
-func (t *Tuner) checkForeign() {
-	now := t.senses.inForce()
-	if t.wrote && now != t.inForce.AC && !(t.told && t.state == Held) {
+func (t *Tuner) checkForeign(now [wlan.NumAC]wlan.Limit) {
+	if t.wrote && now != t.inForce.AC && !t.foreign {
 		reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", diff(t.inForce.AC, now))
 		t.log.Warn("foreign write", "reason", reason)
-		t.told = true
+		t.told, t.foreign = true, true
 		t.become(Held, reason)
 	}
 	t.inForce.AC = now
@@ -378,6 +380,10 @@ func (t *Tuner) decide(o *policies.Observation) {
 // act brings the decision about.
 func (t *Tuner) act(d policies.Decision, now time.Time) {
 	wanted := t.settings.bound(d.Limits)
+	if wanted == t.inForce && len(d.Stations) == 0 && len(t.overrides) == 0 {
+		t.become(Tuning, d.Reason)
+		return
+	}
 	var todo []setting
 	for _, s := range plan(wanted) {
 		if t.worthIt(s, wanted) {
@@ -386,7 +392,7 @@ func (t *Tuner) act(d policies.Decision, now time.Time) {
 	}
 	todo = t.planStations(todo, d.Stations)
 	if len(todo) == 0 {
-		t.state, t.reason = Tuning, d.Reason
+		t.become(Tuning, d.Reason)
 		return
 	}
 	for _, c := range t.journal.apply(todo, d.Reason, false) {
@@ -407,10 +413,7 @@ func (t *Tuner) act(d policies.Decision, now time.Time) {
 	if now.Sub(t.loggedAt) >= logEvery {
 		t.loggedAt = now
 	}
-	if t.state != Tuning {
-		t.become(Tuning, d.Reason)
-	}
-	t.reason = d.Reason
+	t.become(Tuning, d.Reason)
 }
 
 // worthIt reports whether a setting differs enough from what is in force.
@@ -476,30 +479,31 @@ func (t *Tuner) changed(c Change, now time.Time) {
 
 // undo puts the originals back in the middle of the loop's work.
 func (t *Tuner) undo(reason string) {
-	if _, err := t.restore(reason); err != nil {
+	if _, err := t.restore(reason, true); err != nil {
 		t.log.Error("could not put every original back", "error", err)
 	}
 }
 
-// restore puts the originals back. Limits that another program has changed
-// since are left to it.
-func (t *Tuner) restore(reason string) ([]Change, error) {
+// restore puts the originals back. With keepForeign, limits that another
+// program has changed since are left to it.
+func (t *Tuner) restore(reason string, keepForeign bool) ([]Change, error) {
 	if t.journal == nil {
 		return nil, nil
 	}
-	foreign := t.told && t.state == Held && t.wrote
 	changes, err := t.journal.restore(reason, func(knob string) bool {
-		return foreign && strings.HasPrefix(knob, knobLimit)
+		return keepForeign && t.foreign && strings.HasPrefix(knob, knobLimit)
 	})
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.log.Info("restored", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
 		}
 	}
-	t.wrote = false
+	t.wrote, t.foreign = false, false
 	clear(t.overrides)
-	if t.senses != nil && t.senses.limits() == nil {
-		t.inForce.AC = t.senses.inForce()
+	if t.senses != nil {
+		if limits, err := t.senses.inForce(); err == nil {
+			t.inForce.AC = limits
+		}
 	}
 	return changes, err
 }
@@ -542,7 +546,7 @@ func (t *Tuner) Resume(now time.Time) {
 	if t.state == Gone || !t.told {
 		return
 	}
-	t.told, t.wrote = false, false
+	t.told, t.foreign, t.wrote = false, false, false
 	t.pauseUntil = time.Time{}
 	t.startOver()
 	t.become(Observing, "resumed")
@@ -551,7 +555,7 @@ func (t *Tuner) Resume(now time.Time) {
 
 // Restore puts the originals back and keeps them until Resume.
 func (t *Tuner) Restore(reason string) ([]Change, error) {
-	changes, err := t.restore(reason)
+	changes, err := t.restore(reason, false)
 	if t.state != Gone {
 		t.told = true
 		t.become(Restored, reason)
@@ -582,7 +586,7 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 
 // Stop puts the originals back and closes the files.
 func (t *Tuner) Stop(reason string) error {
-	_, err := t.restore(reason)
+	_, err := t.restore(reason, true)
 	t.close()
 	if t.state != Gone {
 		t.become(Restored, reason)

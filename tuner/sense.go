@@ -18,12 +18,12 @@ import (
 type senses struct {
 	phy *debugfs.Phy
 
-	pending *debugfs.Reader[debugfs.AQLPending]
-	frames  *debugfs.Reader[int]
-	aqm     *debugfs.Reader[debugfs.AQM]
-	queues  *debugfs.Reader[debugfs.Queues]
-	limit   *debugfs.Reader[debugfs.AQLTxqLimit]
-	resets  *debugfs.Reader[debugfs.FWResetStats]
+	pending source[debugfs.AQLPending]
+	frames  source[int]
+	aqm     source[debugfs.AQM]
+	queues  source[debugfs.Queues]
+	limit   source[debugfs.AQLTxqLimit]
+	resets  source[debugfs.FWResetStats]
 
 	framesMax int
 	hwQueues  []int // the hardware queues that the interfaces use
@@ -33,26 +33,37 @@ type senses struct {
 
 	airtimeUs, frameCount, backlog level
 	stopped, stoppedN              int
-	read                           readings
 
 	stations []*station // sorted by address
 	changed  bool       // a station came or went since the last window
 	obs      policies.Observation
 }
 
-// readings is where files are parsed into, kept so that reading allocates
-// nothing.
-type readings struct {
-	pending debugfs.AQLPending
-	aqm     debugfs.AQM
-	queues  debugfs.Queues
-	limit   debugfs.AQLTxqLimit
-	resets  debugfs.FWResetStats
-	frames  int
+// source is one file and what it said last. A file that is not there is not
+// tried again before the next scan.
+type source[T any] struct {
+	reader *debugfs.Reader[T]
+	last   T
+	absent error
+}
 
-	staAQL     debugfs.StationAQL
-	staAQM     debugfs.StationAQM
-	staAirtime debugfs.StationAirtime
+func newSource[T any](r *debugfs.Reader[T]) source[T] { return source[T]{reader: r} }
+
+// read reads the file into last. The error of an absent file stays the same.
+func (s *source[T]) read() error {
+	if s.absent != nil {
+		return s.absent
+	}
+	err := s.reader.Read(&s.last)
+	if debugfs.CauseOf(err) == debugfs.Absent {
+		s.absent = err
+	}
+	return err
+}
+
+func (s *source[T]) close() {
+	s.reader.Close()
+	s.absent = nil
 }
 
 // level sums up samples of a gauge.
@@ -87,9 +98,9 @@ func (l *level) gauge() policies.Gauge {
 type station struct {
 	mac     wlan.MAC
 	netdev  string
-	aql     *debugfs.Reader[debugfs.StationAQL]
-	aqm     *debugfs.Reader[debugfs.StationAQM]
-	airtime *debugfs.Reader[debugfs.StationAirtime]
+	aql     source[debugfs.StationAQL]
+	aqm     source[debugfs.StationAQM]
+	airtime source[debugfs.StationAirtime]
 
 	seen      bool // has a first reading, so that differences mean something
 	bytes     uint32
@@ -98,18 +109,17 @@ type station struct {
 	airtimeUs uint64
 
 	rateKbps uint64
-	asleep   bool
 }
 
 func newSenses(phy *debugfs.Phy) *senses {
 	s := &senses{
 		phy:     phy,
-		pending: phy.AQLPendingReader(),
-		frames:  phy.NumPendingTxReader(),
-		aqm:     phy.AQMReader(),
-		queues:  phy.QueuesReader(),
-		limit:   phy.AQLTxqLimitReader(),
-		resets:  phy.FWResetStatsReader(),
+		pending: newSource(phy.AQLPendingReader()),
+		frames:  newSource(phy.NumPendingTxReader()),
+		aqm:     newSource(phy.AQMReader()),
+		queues:  newSource(phy.QueuesReader()),
+		limit:   newSource(phy.AQLTxqLimitReader()),
+		resets:  newSource(phy.FWResetStatsReader()),
 	}
 	if max, err := phy.MaxNumPendingTx(); err == nil {
 		s.framesMax = max
@@ -118,12 +128,12 @@ func newSenses(phy *debugfs.Phy) *senses {
 }
 
 func (s *senses) close() {
-	s.pending.Close()
-	s.frames.Close()
-	s.aqm.Close()
-	s.queues.Close()
-	s.limit.Close()
-	s.resets.Close()
+	s.pending.close()
+	s.frames.close()
+	s.aqm.close()
+	s.queues.close()
+	s.limit.close()
+	s.resets.close()
 	for _, st := range s.stations {
 		st.close()
 	}
@@ -131,9 +141,9 @@ func (s *senses) close() {
 }
 
 func (st *station) close() {
-	st.aql.Close()
-	st.aqm.Close()
-	st.airtime.Close()
+	st.aql.close()
+	st.aqm.close()
+	st.airtime.close()
 }
 
 // scan looks which interfaces and stations there are now.
@@ -142,6 +152,7 @@ func (s *senses) scan() error {
 	if err != nil {
 		return err
 	}
+	s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent = nil, nil, nil, nil, nil, nil
 	s.netdevsChanged = !slices.Equal(netdevs, s.netdevs)
 	s.netdevs = netdevs
 	s.hwQueues = s.hwQueues[:0]
@@ -171,9 +182,9 @@ func (s *senses) scan() error {
 			continue
 		}
 		s.changed = true
-		st.aql = s.phy.StationAQLReader(st.netdev, st.mac)
-		st.aqm = s.phy.StationAQMReader(st.netdev, st.mac)
-		st.airtime = s.phy.StationAirtimeReader(st.netdev, st.mac)
+		st.aql = newSource(s.phy.StationAQLReader(st.netdev, st.mac))
+		st.aqm = newSource(s.phy.StationAQMReader(st.netdev, st.mac))
+		st.airtime = newSource(s.phy.StationAirtimeReader(st.netdev, st.mac))
 	}
 	for _, old := range s.stations {
 		if !slices.Contains(now, old) {
@@ -206,28 +217,34 @@ func (s *senses) note(stations []nl80211.Station) {
 // that is absent, not an error; the error is that of aql_pending, which every
 // radio that can be tuned has (6.0 on), or of num_pending_tx before.
 func (s *senses) sample() error {
-	err := s.pending.Read(&s.read.pending)
+	err := s.pending.read()
 	if err == nil {
-		s.airtimeUs.add(float64(s.read.pending.TotalUs))
+		s.airtimeUs.add(float64(s.pending.last.TotalUs))
 	}
-	if s.framesMax > 0 {
-		if ferr := s.frames.Read(&s.read.frames); ferr == nil {
-			s.frameCount.add(float64(s.read.frames))
-		}
+	if s.framesMax > 0 && s.frames.read() == nil {
+		s.frameCount.add(float64(s.frames.last))
 	}
-	if aerr := s.aqm.Read(&s.read.aqm); aerr == nil && s.read.aqm.Has&debugfs.AQMBacklog != 0 {
-		s.backlog.add(float64(s.read.aqm.BacklogPackets))
+	if s.aqm.read() == nil && s.aqm.last.Has&debugfs.AQMBacklog != 0 {
+		s.backlog.add(float64(s.aqm.last.BacklogPackets))
 	}
-	if qerr := s.queues.Read(&s.read.queues); qerr == nil {
+	if s.queues.read() == nil {
 		s.stoppedN++
-		for _, q := range s.hwQueues {
-			if q < s.read.queues.N && s.read.queues.Stop[q]&debugfs.StopDriver != 0 {
-				s.stopped++
-				break
-			}
+		if s.driverStopped() {
+			s.stopped++
 		}
 	}
 	return err
+}
+
+// driverStopped reports whether the driver has stopped a queue in use.
+func (s *senses) driverStopped() bool {
+	q := &s.queues.last
+	for _, n := range s.hwQueues {
+		if n < q.N && q.Stop[n]&debugfs.StopDriver != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // observe ends a window: it reads every station once and returns what the
@@ -248,7 +265,7 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 
 	for _, st := range s.stations {
 		p := policies.Station{MAC: st.mac, RateKbps: st.rateKbps}
-		if !st.observe(&p, &s.read) {
+		if !st.observe(&p) {
 			s.changed = true // it left; the next scan sees it
 			continue
 		}
@@ -260,10 +277,10 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 }
 
 // observe reads a station's files into p; false if the station is gone.
-func (st *station) observe(p *policies.Station, read *readings) bool {
-	switch err := st.aqm.Read(&read.staAQM); {
+func (st *station) observe(p *policies.Station) bool {
+	switch err := st.aqm.read(); {
 	case err == nil:
-		q := &read.staAQM.Total
+		q := &st.aqm.last.Total
 		p.BacklogBytes, p.BacklogPackets = uint64(q.BacklogBytes), uint64(q.BacklogPackets)
 		if st.seen {
 			p.TxBytes, p.TxPackets, p.Drops = since(q.TxBytes, st.bytes), since(q.TxPackets, st.packets), since(q.Drops, st.drops)
@@ -272,14 +289,15 @@ func (st *station) observe(p *policies.Station, read *readings) bool {
 	case debugfs.CauseOf(err) == debugfs.Gone:
 		return false
 	}
-	if err := st.aql.Read(&read.staAQL); err == nil {
-		p.Limit, p.HasLimit, p.PendingUs = read.staAQL.Limits, true, read.staAQL.PendingUs
+	if st.aql.read() == nil {
+		p.Limit, p.HasLimit, p.PendingUs = st.aql.last.Limits, true, st.aql.last.PendingUs
 	}
-	if err := st.airtime.Read(&read.staAirtime); err == nil {
-		if tx := read.staAirtime.TXUs; st.seen && tx >= st.airtimeUs {
+	if st.airtime.read() == nil {
+		tx := st.airtime.last.TXUs
+		if st.seen && tx >= st.airtimeUs {
 			p.AirtimeUs = tx - st.airtimeUs
 		}
-		st.airtimeUs = read.staAirtime.TXUs
+		st.airtimeUs = tx
 	}
 	st.seen = true
 	p.Active = p.TxPackets > 0 || p.BacklogPackets > 0
@@ -296,17 +314,15 @@ func since(now, before uint32) uint64 {
 	return uint64(d)
 }
 
-// limits reads the limits in force into inForce.
-func (s *senses) limits() error { return s.limit.Read(&s.read.limit) }
-
-// inForce is what limits read last. The threshold is not part of it.
-func (s *senses) inForce() [wlan.NumAC]wlan.Limit { return s.read.limit.Limits }
+// inForce reads the limits in force. The threshold is not part of it.
+func (s *senses) inForce() ([wlan.NumAC]wlan.Limit, error) {
+	err := s.limit.read()
+	return s.limit.last.Limits, err
+}
 
 // restarts is how often the firmware was restarted so far; false where the
 // driver does not count that.
 func (s *senses) restarts() (uint32, bool) {
-	if err := s.resets.Read(&s.read.resets); err != nil {
-		return 0, false
-	}
-	return s.read.resets.Crashes, true
+	err := s.resets.read()
+	return s.resets.last.Crashes, err == nil
 }
