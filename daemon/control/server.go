@@ -1,0 +1,363 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Method carries out one method. It must return soon after ctx ends. Results
+// are sent as JSON. An error that is not an *Error is sent with CodeFailed.
+type Method struct {
+	// Change marks a method that only root may call.
+	Change bool
+	Call   func(ctx context.Context, call Call) (any, error)
+}
+
+// Call is one call of a method.
+type Call struct {
+	// Params is a JSON object, or empty.
+	Params json.RawMessage
+	// MayChange is whether the peer may change something.
+	MayChange bool
+}
+
+// Decode reads the parameters into a struct, strictly.
+func (c Call) Decode(params any) error {
+	if f := first(c.Params); f == 0 || f == 'n' {
+		return nil
+	}
+	if err := decodeStrict(c.Params, params); err != nil {
+		return Errorf(CodeParams, "params: %v", err)
+	}
+	return nil
+}
+
+// Server serves the control socket.
+type Server struct {
+	// Methods by name. "subscribe" is the server's own; it calls "status".
+	Methods map[string]Method
+	Log     *slog.Logger
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	wg    sync.WaitGroup
+}
+
+// Serve serves clients until ctx ends; then it closes the socket, which also
+// removes its file, and the connections.
+func (s *Server) Serve(ctx context.Context, l *Listener) error {
+	defer s.wg.Wait()
+	defer s.closeAll()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	defer l.Close()
+	for pause := time.Millisecond; ; {
+		nc, err := l.AcceptUnix()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				nc.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil:
+			// Out of file descriptors or memory: it may get better.
+			s.Log.Warn("accept a control connection", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = time.Millisecond
+		s.admit(ctx, l.Group, nc)
+	}
+}
+
+// admit starts serving a client, or turns it away.
+func (s *Server) admit(ctx context.Context, gid int, nc *net.UnixConn) {
+	c := &conn{UnixConn: nc, server: s}
+	refuse := func(err *Error) {
+		// There is room for this much in a new socket's buffer, so this does
+		// not wait; if it would, the client goes without.
+		_ = nc.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		_ = c.write(response{ID: null, Error: err})
+		nc.Close()
+	}
+	peer, err := peerOf(nc)
+	if err != nil {
+		s.Log.Warn("a control connection was refused", "error", err)
+		nc.Close()
+		return
+	}
+	root := peer.UID == 0
+	// A daemon that is not root's, as in a test or a demonstration, belongs to
+	// the user who started it.
+	c.mayChange = root || int(peer.UID) == os.Geteuid()
+	if !c.mayChange && !peer.in(gid) {
+		refuse(Errorf(CodeDenied, "not permitted: be root, or a member of the control socket's group"))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.conns); n >= MaxConns || n >= MaxConns-rootConns && !root {
+		refuse(Errorf(CodeBusy, "too many connections: close some, or try again later"))
+		return
+	}
+	if s.conns == nil {
+		s.conns = map[*conn]struct{}{}
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Go(func() {
+		defer s.forget(c)
+		c.serve(ctx)
+	})
+}
+
+func (s *Server) forget(c *conn) {
+	c.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Close()
+	}
+}
+
+// conn is one client. It is served by one goroutine, and after subscribe by a
+// second one that only writes.
+type conn struct {
+	*net.UnixConn
+	server    *Server
+	mayChange bool
+
+	// then is done after the present request was answered.
+	then func()
+
+	mu         sync.Mutex // held to write, and for subscribed
+	subscribed bool
+}
+
+var errTooLong = errors.New("line too long")
+
+// serve answers one line after the other.
+func (c *conn) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var subscription sync.WaitGroup
+	defer subscription.Wait()
+	defer c.Close() // ends a notification that is being written
+	defer cancel()
+
+	lines := bufio.NewReader(c)
+	for {
+		c.expect()
+		line, err := readLine(lines)
+		switch {
+		case errors.Is(err, errTooLong):
+			c.fail(null, Errorf(CodeRequest, "a request has at most %d bytes", MaxLine))
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.fail(null, Errorf(CodeRequest, "no request within %v", idle))
+			return
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			c.fail(null, Errorf(CodeParse, "the last line has no end"))
+			return
+		case err != nil:
+			return
+		}
+		if first(line) == 0 {
+			continue
+		}
+		req, rerr := parseRequest(line)
+		if rerr != nil {
+			// A notification must not be answered, but what cannot be read is none.
+			if req.ID == nil {
+				req.ID = null
+			}
+			if c.fail(req.ID, rerr) != nil {
+				return
+			}
+			continue
+		}
+		result, rerr := c.call(ctx, req, &subscription)
+		switch {
+		case req.ID == nil:
+		case rerr != nil:
+			err = c.fail(req.ID, rerr)
+		default:
+			err = c.reply(response{ID: req.ID, Result: result})
+		}
+		if err != nil {
+			return
+		}
+		if c.then != nil {
+			c.then()
+			c.then = nil
+		}
+	}
+}
+
+// expect sets by when the next line must be there. Subscribers may be silent:
+// whether they live shows when they are written to.
+func (c *conn) expect() {
+	deadline := time.Now().Add(idle)
+	c.mu.Lock()
+	if c.subscribed {
+		deadline = time.Time{}
+	}
+	c.mu.Unlock()
+	_ = c.SetReadDeadline(deadline)
+}
+
+// readLine returns a line without its end. A last line without one is
+// io.ErrUnexpectedEOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > MaxLine+1 {
+			return nil, errTooLong
+		}
+		line = append(line, part...)
+		switch err {
+		case nil:
+			return line[:len(line)-1], nil
+		case bufio.ErrBufferFull:
+		case io.EOF:
+			if len(line) > 0 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return nil, err
+		default:
+			return nil, err
+		}
+	}
+}
+
+// call carries out a request.
+func (c *conn) call(ctx context.Context, req request, subscription *sync.WaitGroup) (json.RawMessage, *Error) {
+	if req.Method == "subscribe" {
+		return c.subscribe(ctx, req, subscription)
+	}
+	m, ok := c.server.Methods[req.Method]
+	if !ok {
+		return nil, Errorf(CodeNoMethod, "no method %q", req.Method)
+	}
+	if m.Change && !c.mayChange {
+		return nil, Errorf(CodeDenied, "%s is for root only", req.Method)
+	}
+	return c.run(ctx, m, req.Params)
+}
+
+// run carries out a method in its time.
+func (c *conn) run(ctx context.Context, m Method, params json.RawMessage) (json.RawMessage, *Error) {
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	result, err := m.Call(ctx, Call{params, c.mayChange})
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		return nil, known
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, Errorf(CodeBusy, "no answer within %v: the radio is busy in the kernel; try again", answer)
+	case err != nil:
+		return nil, Errorf(CodeFailed, "%v", err)
+	}
+	b, err := json.Marshal(result)
+	if err != nil {
+		return nil, Errorf(CodeInternal, "%v", err)
+	}
+	return b, nil
+}
+
+// subscribe starts to send the status every interval, the first one at once.
+func (c *conn) subscribe(ctx context.Context, req request, subscription *sync.WaitGroup) (json.RawMessage, *Error) {
+	var params struct {
+		Interval string `json:"interval"`
+	}
+	if err := (Call{Params: req.Params}).Decode(&params); err != nil {
+		return nil, err.(*Error)
+	}
+	interval := defaultInterval
+	if params.Interval != "" {
+		var err error
+		interval, err = time.ParseDuration(params.Interval)
+		if err != nil || interval < minInterval || interval > maxInterval {
+			return nil, Errorf(CodeParams, "interval %q is not a duration from %v to %v", params.Interval, minInterval, maxInterval)
+		}
+	}
+	status, ok := c.server.Methods["status"]
+	if !ok {
+		return nil, Errorf(CodeNoMethod, "there is no status to subscribe to")
+	}
+	c.mu.Lock()
+	again := c.subscribed
+	c.subscribed = true
+	c.mu.Unlock()
+	if again {
+		return nil, Errorf(CodeRequest, "already subscribed")
+	}
+	c.then = func() {
+		subscription.Go(func() {
+			defer c.Close() // a client that does not take what it asked for
+			c.notify(ctx, status, interval)
+		})
+	}
+	return json.RawMessage(`{"interval":"` + interval.String() + `"}`), nil
+}
+
+// notify sends notifications until the client no longer takes them.
+func (c *conn) notify(ctx context.Context, status Method, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if result, err := c.run(ctx, status, nil); err != nil {
+			c.server.Log.Debug("no status for a subscriber", "error", err)
+		} else if c.reply(response{Method: "status", Params: result}) != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *conn) fail(id json.RawMessage, err *Error) error {
+	return c.reply(response{ID: id, Error: err})
+}
+
+// reply sends one object in the time a client has for that.
+func (c *conn) reply(r response) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.SetWriteDeadline(time.Now().Add(send))
+	return c.write(r)
+}
+
+// write sends one object on a line of its own.
+func (c *conn) write(r response) error {
+	r.Version = version
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.Write(append(b, '\n'))
+	return err
+}
