@@ -1,0 +1,160 @@
+package radiosim
+
+import (
+	"io/fs"
+	"slices"
+	"time"
+
+	"airtuned/wlan"
+)
+
+// Faults a loop must survive. Each takes effect at the present virtual time.
+
+// StickPending makes airtime that is handed to the driver never come back, as
+// when completions are lost: pending climbs to the limits and stays.
+func (s *Sim) StickPending() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = true
+}
+
+// LeakPending adds airtime to the radio's books that no frame stands for. A
+// negative number makes an idle radio print a pending of about 4294967000.
+func (s *Sim) LeakPending(us int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aql.pending += us
+	s.aql.acPending[wlan.BE] += us
+}
+
+// firmwareRestart is how long a crashed firmware is away.
+const firmwareRestart = 1500 * ms
+
+// Crash is a firmware crash and its recovery: what was queued in driver and
+// firmware is lost, the queues stand still for a while, every station is set
+// up anew and its counters start at 0. Limits of the radio survive, those of
+// single stations do not.
+func (s *Sim) Crash() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.drv.down {
+		return
+	}
+	s.crashes++
+	s.drv.down = true
+	s.stopQueues()
+	s.ev.push(s.now+firmwareRestart, evFirmware, 0)
+	for _, st := range slices.Clone(s.assoc) {
+		s.flush(st)
+		for ac := range st.txq {
+			t := &st.txq[ac]
+			if t.scheduled {
+				s.active[ac].remove(t)
+			}
+			*t = txq{sta: st, ac: ac}
+			st.airtime[ac] = airtime{deficit: airtimeWeight, limit: s.aql.limits.AC[ac]}
+		}
+		st.reportedKbps, st.rateSeen, st.ppdus = 0, 0, 0
+	}
+	s.service()
+	for i := s.air.frames.head; i != 0; i = s.packets.all[i].next {
+		s.packets.all[i].estUs = 0
+	}
+	s.aql.pending, s.aql.acPending = 0, [wlan.NumAC]int32{}
+	s.stuck = false
+	s.generation++
+}
+
+func (s *Sim) firmwareUp() {
+	s.drv.down = false
+	s.wakeQueues()
+	s.pushPending()
+	s.contend()
+}
+
+// RenamePhy renames the wiphy, as OpenWrt does and `iw phy set name`.
+func (s *Sim) RenamePhy(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phy = name
+	s.stationsChanged()
+}
+
+// RemoveRadio takes the device away: all its files are gone, open ones fail.
+func (s *Sim) RemoveRadio() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range slices.Clone(s.assoc) {
+		s.leave(st)
+	}
+	s.gone = true
+	s.closeFiles()
+	s.stationsChanged()
+}
+
+// ReturnRadio brings it back as a new wiphy with the next number, the kernel's
+// default limits and the stations that were there.
+func (s *Sim) ReturnRadio() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.gone {
+		return
+	}
+	s.gone = false
+	s.phyIndex++
+	s.phy = phyName(s.phyIndex)
+	s.aql = aql{enabled: s.aql.enabled, limits: wlan.KernelDefault}
+	s.airtimeFlags = airtimeUseTx | airtimeUseRx
+	backlog, memory := s.fq.backlog, s.fq.memory
+	s.fq.init()
+	s.fq.backlog, s.fq.memory = backlog, memory
+	s.stuck, s.crashes, s.coldResets = false, 0, 1
+	s.drv.down = false
+	s.drv.stopped = [numHwQueues]bool{}
+	s.stopChanged()
+	s.openFiles()
+	for _, st := range s.stations {
+		if st.spec.Join <= time.Duration(s.now) && (st.spec.Leave == 0 || st.spec.Leave > time.Duration(s.now)) {
+			s.join(st)
+		}
+	}
+	s.stationsChanged()
+}
+
+// ForeignWrite sets a limit as another tool would.
+func (s *Sim) ForeignWrite(ac wlan.AC, l wlan.Limit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setLimit(int(ac), l)
+}
+
+// SetRate changes a station's PHY rate, in the scenario's order of stations.
+func (s *Sim) SetRate(station, kbps int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stations[station].kbps = kbps
+}
+
+// FailFile makes every open, read and write of a file fail from now on, by its
+// name in its tree ("ieee80211/phy0/aql_pending"); nil mends it. err should be
+// a syscall.Errno.
+func (s *Sim) FailFile(name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.failing, name)
+		return
+	}
+	s.failing[name] = err
+}
+
+// failure is the error FailFile asked for.
+func (s *Sim) failure(op, full, name string) error {
+	if len(s.failing) == 0 {
+		return nil
+	}
+	if err, ok := s.failing[name]; ok {
+		return &fs.PathError{Op: op, Path: full, Err: err}
+	}
+	return nil
+}
