@@ -79,12 +79,12 @@ func chipOf(sys tree.FS, dev, bus string) string {
 	switch bus {
 	case "pci":
 		return chipByID(pciChips,
-			hexID(text(sys, dev+"/vendor"), text(sys, dev+"/device")),
+			fileID(sys, dev),
 			pairID(uevent["PCI_ID"], ":"),
 			modaliasID(uevent["MODALIAS"]))
 	case "sdio":
 		return chipByID(sdioChips,
-			hexID(text(sys, dev+"/vendor"), text(sys, dev+"/device")),
+			fileID(sys, dev),
 			pairID(uevent["SDIO_ID"], ":"),
 			modaliasID(uevent["MODALIAS"]))
 	case "usb":
@@ -102,6 +102,12 @@ func chipOf(sys tree.FS, dev, bus string) string {
 		}
 	}
 	return ""
+}
+
+// fileID reads the files vendor and device, "0x168c\n", that PCI and SDIO
+// devices have.
+func fileID(sys tree.FS, dev string) deviceID {
+	return hexID(strings.TrimPrefix(text(sys, dev+"/vendor"), "0x"), strings.TrimPrefix(text(sys, dev+"/device"), "0x"))
 }
 
 // chipByID asks the sources of an id in order; the first that has one decides.

@@ -43,14 +43,14 @@ func modaliasID(s string) deviceID {
 	return deviceID{}
 }
 
-// hexID reads a vendor and a device number in hexadecimal, with or without
-// 0x. It is zero unless both are numbers of 16 bits.
+// hexID reads a vendor and a device number in hexadecimal. It is zero unless
+// both are numbers of 16 bits.
 func hexID(vendor, device string) deviceID {
-	v, err := strconv.ParseUint(strings.TrimPrefix(vendor, "0x"), 16, 16)
+	v, err := strconv.ParseUint(vendor, 16, 16)
 	if err != nil {
 		return deviceID{}
 	}
-	d, err := strconv.ParseUint(strings.TrimPrefix(device, "0x"), 16, 16)
+	d, err := strconv.ParseUint(device, 16, 16)
 	if err != nil {
 		return deviceID{}
 	}
