@@ -180,8 +180,8 @@ func cutTxqFlags(b []byte) (flags TxqFlags, rest []byte, ok bool) {
 	if open < 0 || end < open {
 		return 0, b, false
 	}
-	number, _ := cutField(b[:open])
-	if _, ok := parseHex32(number); !ok {
+	number, junk := cutField(b[:open])
+	if _, ok := parseHex32(number); !ok || !blank(junk) {
 		return 0, b, false
 	}
 	words := b[open+1 : end]

@@ -126,6 +126,9 @@ func (d Dir) full(err error) error {
 	return err
 }
 
+// noBlock keeps a fifo in a hostile tree from blocking the open.
+const noBlock = unix.O_NONBLOCK
+
 // Open opens a file for reading.
 func (d Dir) Open(name string) (File, error) {
 	r, err := d.root("open", name)
@@ -133,8 +136,7 @@ func (d Dir) Open(name string) (File, error) {
 		return nil, err
 	}
 	defer r.Close()
-	// O_NONBLOCK keeps a fifo in a hostile tree from blocking the open.
-	f, err := r.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := r.OpenFile(name, os.O_RDONLY|noBlock, 0)
 	if err != nil {
 		return nil, d.full(err)
 	}
@@ -148,7 +150,7 @@ func (d Dir) Write(name string, p []byte) error {
 		return err
 	}
 	defer r.Close()
-	f, err := r.OpenFile(name, os.O_WRONLY, 0)
+	f, err := r.OpenFile(name, os.O_WRONLY|noBlock, 0)
 	if err != nil {
 		return d.full(err)
 	}
@@ -170,7 +172,7 @@ func (d Dir) List(name string) ([]string, error) {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := r.Open(name)
+	f, err := r.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, d.full(err)
 	}
@@ -215,7 +217,10 @@ func (f *file) ReadFresh(p []byte) (int, error) {
 	}
 }
 
-func (f *file) Close() error { return f.f.Close() }
+func (f *file) Close() error {
+	f.fd = -1 // soon somebody else's
+	return f.f.Close()
+}
 
 // CanWrite opens a file for writing, as Write would, and writes nothing. It is
 // the only honest way to know: mode bits lie in both directions.
@@ -225,7 +230,7 @@ func (d Dir) CanWrite(name string) error {
 		return err
 	}
 	defer r.Close()
-	f, err := r.OpenFile(name, os.O_WRONLY, 0)
+	f, err := r.OpenFile(name, os.O_WRONLY|noBlock, 0)
 	if err != nil {
 		return d.full(err)
 	}
