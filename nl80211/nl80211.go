@@ -231,7 +231,7 @@ const (
 	ScanStarted
 	ScanDone      // or aborted
 	ChannelSwitch // announced, or done
-	StartAP
+	StartAP       // told by 6.12, not yet by 6.1
 	RegChanged
 )
 
