@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"airtuned/daemon/control"
+	"airtuned/tuner"
+)
+
+// daemonStatus is the result of the daemon's method status. Its JSON form is a
+// contract.
+type daemonStatus struct {
+	Version string         `json:"version"`
+	UptimeS float64        `json:"uptime_s"`
+	Radios  []tuner.Status `json:"radios"`
+}
+
+// askForChanges lets the daemon do what it keeps this process from doing.
+// locked is the error that says so: it stands if no daemon answers.
+func (a *app) askForChanges(ctx context.Context, locked error, method string, params map[string]any) error {
+	for k, v := range params {
+		if v == "" {
+			delete(params, k)
+		}
+	}
+	c, err := control.Dial(a.socket)
+	if errors.Is(err, control.ErrUnreachable) {
+		return fmt.Errorf("%w, and nothing answers at %s", locked, a.socket)
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var doc changes
+	if err := c.Call(ctx, method, params, &doc); err != nil {
+		return err
+	}
+	return a.finishChanges(doc.Changes, nil)
+}
+
+// decodeStatus reads a status; what a newer daemon adds is ignored.
+func decodeStatus(text json.RawMessage) (daemonStatus, error) {
+	var s daemonStatus
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("the daemon's status is not understood: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/tuner"
+	"airtuned/wlan"
+)
+
+func newDetect(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "detect",
+		Short: "List the radios, what can be tuned on them and why not",
+		Long: `List the radios of this machine, what can be tuned on each and, where something
+cannot, why not. Nothing is changed. Exits 3 when there is no radio.`,
+		Example: `  sudo airtuned detect
+  sudo airtuned detect --json | jq '.radios[].chip'
+  airtuned detect --sys F/sys --debugfs F/debug --proc F/proc --no-netlink`,
+		GroupID: groupTry,
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			d, err := a.detect(file)
+			if err != nil {
+				return err
+			}
+			if len(d.Radios) == 0 {
+				return noRadio(d)
+			}
+			if a.json {
+				return a.emit(d)
+			}
+			printDetection(a.stdout, d)
+			return nil
+		},
+	}
+	addConfig(cmd, &file)
+	return cmd
+}
+
+// detect looks for radios under the configuration's settings.
+func (a *app) detect(file string) (tuner.Detection, error) {
+	c, err := loadConfig(file)
+	if err != nil {
+		return tuner.Detection{}, err
+	}
+	env, done := a.env()
+	defer done()
+	return tuner.Detect(env, c.SettingsFor)
+}
+
+// noRadio is how a command ends on a machine without radios.
+func noRadio(d tuner.Detection) error {
+	err, next := errors.New("no Wi-Fi radio found"), "load its driver, or see the effect with airtuned demo"
+	if len(d.Warnings) > 0 {
+		err = fmt.Errorf("no Wi-Fi radio found: %s", d.Warnings[0].Message)
+	}
+	return &failure{exit: exitNoRadio, code: "no-radio", err: err, next: next, result: d}
+}
+
+// printDetection shows one card per radio.
+func printDetection(w io.Writer, d tuner.Detection) {
+	t := term.Look(w)
+	for i, r := range d.Radios {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, radioTitle(t, r))
+		row := func(label, text string) { printRow(w, t, label, text) }
+		row("interfaces", interfaces(r))
+		row("device", r.Path)
+		row("AQL limits", aqlText(t, r.AQL, hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind)))
+		row("queue", queueText(r.Queue))
+		row("NAPI", napiText(r.NAPI))
+		row("policy", r.Policy)
+		for _, wn := range d.Warnings {
+			if wn.Radio == r.Phy && wn.Message != r.AQL.Reason {
+				row("", t.Paint(term.Yellow, "! "+wn.Code+": ")+term.Safe(wn.Message))
+			}
+		}
+	}
+	for _, wn := range d.Warnings {
+		if wn.Radio == "" {
+			fmt.Fprintf(w, "\n%s%s\n", t.Paint(term.Yellow, "! "+wn.Code+": "), term.Safe(wn.Message))
+		}
+	}
+	fmt.Fprintln(w)
+	if tunable(d.Radios) {
+		fmt.Fprintln(w, "Next: airtuned tune --dry-run shows what one shot would change, airtuned run keeps it right.")
+	} else {
+		fmt.Fprintln(w, "Nothing here can be tuned now; airtuned run would observe only. See the effect with airtuned demo.")
+	}
+}
+
+const labelWidth = 12
+
+// printRow prints one line of a card, wrapped and indented.
+func printRow(w io.Writer, t term.Terminal, label, text string) {
+	lines := []string{text}
+	if t.TTY {
+		lines = term.Wrap(text, max(t.Width-labelWidth-4, 30))
+	}
+	for i, l := range lines {
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(w, "  %s %s\n", t.Paint(term.Dim, term.Pad(label, labelWidth)), l)
+	}
+}
+
+func radioTitle(t term.Terminal, r tuner.Radio) string {
+	chip := r.Chip
+	if chip == "" {
+		chip = "unknown chip"
+	}
+	s := t.Paint(term.Bold, term.Safe(r.Phy)) + "  " + chip
+	if r.Driver != "" {
+		s += ", " + term.Safe(r.Driver) + " on " + r.Bus
+	}
+	if r.Firmware != "" {
+		s += ", firmware " + term.Safe(r.Firmware)
+	}
+	return s
+}
+
+func interfaces(r tuner.Radio) string {
+	var names []string
+	for _, i := range r.Interfaces {
+		name := term.Safe(i.Name)
+		if i.Type != "" {
+			name += " (" + i.Type + ")"
+		}
+		names = append(names, name)
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func hasWarning(ws []tuner.Warning, phy, code string) bool {
+	return slices.ContainsFunc(ws, func(w tuner.Warning) bool { return w.Radio == phy && w.Code == code })
+}
+
+func aqlText(t term.Terminal, q tuner.AQL, blind bool) string {
+	var s string
+	switch {
+	case q.Writable && q.Reason == "" && blind:
+		s = t.Paint(term.Yellow, "can be written") + ", but see below"
+	case q.Writable && q.Reason == "":
+		s = t.Paint(term.Green, "can be tuned")
+	case q.Writable:
+		s = t.Paint(term.Yellow, "can be written") + ", but " + term.Safe(q.Reason)
+	default:
+		s = t.Paint(term.Red, "cannot be tuned") + ": " + term.Safe(q.Reason)
+	}
+	if len(q.Limits) > 0 {
+		s += "; now " + limitsText(q.Limits) + " us"
+		if q.ThresholdUs > 0 {
+			s += fmt.Sprintf(", threshold %d us", q.ThresholdUs)
+		}
+	}
+	return s
+}
+
+// limitsText prints limits as low/high, once where every category has the same.
+func limitsText(limits map[string]wlan.Limit) string {
+	var parts []string
+	same := true
+	var first *wlan.Limit
+	for _, ac := range wlan.ACs {
+		l, ok := limits[ac.String()]
+		if !ok {
+			continue
+		}
+		if first == nil {
+			first = &l
+		}
+		same = same && l == *first
+		parts = append(parts, ac.String()+" "+l.String())
+	}
+	if same && first != nil {
+		return first.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+func queueText(q tuner.Queue) string {
+	switch q.Source {
+	case tuner.SourceFrames:
+		return fmt.Sprintf("%d of %d frames in driver and firmware", q.Pending, q.Max)
+	case tuner.SourceAirtime:
+		return fmt.Sprintf("%d us of airtime in driver and firmware (frames are not told by this kernel)", q.Pending)
+	}
+	return "not told by this kernel"
+}
+
+func napiText(n tuner.NAPI) string {
+	s := n.Mode
+	if n.Settable {
+		s += ", can be set"
+	}
+	if n.Reason != "" {
+		s += ": " + term.Safe(n.Reason)
+	}
+	return s
+}
+
+// tunable reports whether the daemon would set the limits of any of the radios.
+func tunable(radios []tuner.Radio) bool {
+	for _, r := range radios {
+		if r.AQL.Writable && r.AQL.Reason == "" && r.Policy != "observe" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+package term
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestColumns(t *testing.T) {
+	values := []float64{math.NaN(), 0, 0.001, 4, 8, 12, 16, 99}
+	for _, tt := range []struct {
+		unicode bool
+		want    []string
+	}{
+		{true, []string{"     ▄██", "  ▁▄████"}},
+		{false, []string{"     .||", "  _.||||"}},
+	} {
+		got := Terminal{Unicode: tt.unicode}.Columns(values, 2, 16)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("unicode %v (-want +got):\n%s", tt.unicode, diff)
+		}
+	}
+}
+
+func TestNiceTop(t *testing.T) {
+	for v, want := range map[float64]float64{0: 1, -1: 1, 1: 1, 1.2: 1.5, 9: 10, 99: 100, 101: 150, 210: 250, 0.03: 0.03, 601: 800} {
+		if got := NiceTop(v); math.Abs(got-want) > 1e-9 {
+			t.Errorf("NiceTop(%v) = %v, want %v", v, got, want)
+		}
+	}
+	if got := NiceTop(math.NaN()); got != 1 {
+		t.Errorf("NiceTop(NaN) = %v", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	tb := Table{Head: []string{"NAME", ">N", "WHY"}, Rows: [][]string{{"a", "1", "x"}, {"long", "100", ""}}}
+	want := []string{"NAME    N  WHY", "a       1  x", "long  100"}
+	if diff := cmp.Diff(want, tb.Lines(Terminal{})); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	// Colour does not move columns.
+	colour := Terminal{Colour: true}
+	tb.Rows[0][0] = colour.Paint(Red, "a")
+	if got := strings.Index(tb.Lines(colour)[1], "1  x") - len(colour.Paint(Red, "a")); got != 7 {
+		t.Errorf("the second column starts %d after the first's text, want 7", got)
+	}
+}
+
+func TestClip(t *testing.T) {
+	red := Terminal{Colour: true}.Paint(Red, "abcdef")
+	for in, want := range map[string]string{
+		"abcdef": "abc",
+		"ab":     "ab",
+		"▁▂▃▄":   "▁▂▃",
+		red:      "\x1b[31mabc\x1b[0m",
+	} {
+		if got := Clip(in, 3); got != want {
+			t.Errorf("Clip(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSafe(t *testing.T) {
+	if got, want := Safe("wlan0\x1b[2J\n\u009b\xff"), "wlan0?[2J???"; got != want {
+		t.Errorf("Safe = %q, want %q", got, want)
+	}
+}
+
+// TestView checks that a view redraws over its last frame, never more lines or
+// columns than fit, and gives the cursor back.
+func TestView(t *testing.T) {
+	var b bytes.Buffer
+	v := NewView(&b, Terminal{TTY: true, Width: 5, Height: 3})
+	for _, frame := range [][]string{{"one", "two", "three", "four"}, {"longer than five"}} {
+		if err := v.Draw(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.End()
+	want := hideCursor +
+		beginFrame + "one" + clearLine + "\r\ntwo" + clearLine + "\r\n" + clearBelow + endFrame +
+		beginFrame + "\x1b[2A\r" + "long" + clearLine + "\r\n" + clearBelow + endFrame +
+		showCursor
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("view (-want +got):\n%s", diff)
+	}
+	b.Reset()
+	v = NewFullView(&b, Terminal{})
+	v.Draw([]string{"plain"})
+	v.End()
+	if got := b.String(); got != "plain\n\n" {
+		t.Errorf("without a terminal: %q", got)
+	}
+}

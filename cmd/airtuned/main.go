@@ -1,0 +1,152 @@
+// Command airtuned keeps Wi-Fi latency low at full throughput. Each file here
+// is one subcommand: it reads flags, calls the package that does the work and
+// prints what came of it.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// app is what every subcommand shares: the global flags and the outputs.
+type app struct {
+	stdout, stderr io.Writer
+
+	json      bool
+	sys       string
+	debugfs   string
+	proc      string
+	socket    string
+	state     string
+	noNetlink bool
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// The flag is needed before flags are parsed, and when they cannot be.
+	a := &app{stdout: stdout, stderr: stderr, json: wantsJSON(args)}
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.finish(root.ExecuteContext(ctx))
+}
+
+// wantsJSON looks for --json among arguments that may not parse.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--json":
+			return true
+		case strings.HasPrefix(arg, "--json="):
+			on, err := strconv.ParseBool(strings.TrimPrefix(arg, "--json="))
+			return err == nil && on
+		}
+	}
+	return false
+}
+
+// newRoot builds the whole command tree.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "airtuned",
+		Short: "Keep Wi-Fi latency low at full throughput",
+		Long: `airtuned finds the smallest hardware queue that never starves the air, for each
+ath10k and mac80211 radio, and keeps it there while rates and stations change.
+
+Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
+		Example: `  airtuned demo                     the effect, on a simulated radio
+  airtuned detect                   what can be tuned on this machine
+  sudo airtuned tune --dry-run      what one shot would change
+  sudo airtuned run                 the daemon, in the foreground`,
+		Args:              a.subcommand,
+		RunE:              func(*cobra.Command, []string) error { return nil },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddGroup(&cobra.Group{ID: groupTry, Title: "Try and look:"}, &cobra.Group{ID: groupTune, Title: "Tune:"}, &cobra.Group{ID: groupMore, Title: "More:"})
+	root.SetHelpCommandGroupID(groupMore)
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", a.json, "print exactly one JSON document on standard output")
+	f.StringVar(&a.sys, "sys", "/sys", "where sysfs is mounted (`DIR`)")
+	f.StringVar(&a.debugfs, "debugfs", "/sys/kernel/debug", "where debugfs is mounted (`DIR`)")
+	f.StringVar(&a.proc, "proc", "/proc", "where procfs is mounted (`DIR`)")
+	f.StringVar(&a.socket, "socket", "/run/airtuned/airtuned.sock", "the daemon's control socket (`PATH`)")
+	f.StringVar(&a.state, "state", "/run/airtuned", "where original values are kept (`DIR`)")
+	f.BoolVar(&a.noNetlink, "no-netlink", false, "use file trees only: for fixtures and containers")
+	f.SortFlags = false
+
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(err, seeHelp(cmd))
+	})
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if !a.json {
+			help(cmd, args)
+			return
+		}
+		var b strings.Builder
+		cmd.SetOut(&b)
+		help(cmd, args)
+		a.emit(map[string]string{"help": b.String()})
+	})
+	root.AddCommand(
+		newDemo(a), newDetect(a), newStatus(a), newTop(a),
+		newTune(a), newRestore(a), newConfig(a),
+		newVersion(a), newCompletion(a),
+	)
+	return root
+}
+
+// Where a subcommand stands in the help of the whole.
+const (
+	groupTry  = "try"
+	groupTune = "tune"
+	groupMore = "more"
+)
+
+// subcommand is the argument check of a command that only has subcommands.
+func (a *app) subcommand(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	choices := strings.Join(names, ", ")
+	if len(args) == 0 {
+		return usagef(seeHelp(cmd), "which command? one of %s", choices)
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+		return usagef(seeHelp(cmd), "unknown command %q, did you mean %s?", args[0], strings.Join(s, " or "))
+	}
+	return usagef(seeHelp(cmd), "unknown command %q, want one of %s", args[0], choices)
+}
+
+// noArgs is the argument check of a command that takes none.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef(seeHelp(cmd), "%s takes no argument, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func seeHelp(cmd *cobra.Command) string { return "see " + cmd.CommandPath() + " --help" }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/debugfs"
+	"airtuned/policies"
+	"airtuned/tuner"
+)
+
+// changes is the document of tune and restore.
+type changes struct {
+	Changes []tuner.Change `json:"changes"`
+}
+
+func newTune(a *app) *cobra.Command {
+	var file, policy, radio string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "tune",
+		Short: "Set the limits once, without a daemon",
+		Long: `Set each radio's limits once, to where the policy starts, and leave them there.
+The values found are recorded first: airtuned restore puts them back. While the
+daemon runs, it is asked to do it.
+
+Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
+		Example: `  sudo airtuned tune --dry-run
+  sudo airtuned tune --policy static --radio wlan0
+  sudo airtuned tune --radio QCA9984 --json`,
+		GroupID: groupTune,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if policy != "" && !slices.Contains(policies.Names(), policy) {
+				return usagef("", "unknown policy %q, want one of %s", policy, strings.Join(policies.Names(), ", "))
+			}
+			c, err := loadConfig(file)
+			if err != nil {
+				return err
+			}
+			env, done := a.env()
+			defer done()
+			if !dryRun {
+				release, err := tuner.Lock(a.state)
+				if errors.Is(err, tuner.ErrLocked) {
+					return a.askForChanges(cmd.Context(), err, "tune", map[string]any{"policy": policy, "radio": radio})
+				}
+				if err != nil {
+					return stateError(err)
+				}
+				defer release()
+			}
+			d, err := tuner.Detect(env, c.SettingsFor)
+			if err != nil {
+				return err
+			}
+			if len(d.Radios) == 0 {
+				return noRadio(d)
+			}
+			radios, err := tuner.Select(d.Radios, radio)
+			if err != nil {
+				return err
+			}
+			var all []tuner.Change
+			var errs []error
+			for _, r := range radios {
+				s := c.SettingsFor(r)
+				if policy != "" {
+					s.Policy = policy
+				}
+				got, err := tuner.TuneOnce(env, r, s, dryRun, time.Now())
+				all = append(all, got...)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", r.Phy, err))
+				}
+			}
+			err = errors.Join(errs...)
+			if err == nil && policy != "observe" && !anyPossible(all) {
+				err = nothingToTune(radios, d.Warnings)
+			}
+			return a.finishChanges(all, err)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&policy, "policy", "", "`POLICY` instead of the configured one: "+strings.Join(policies.Names(), ", "))
+	f.StringVar(&radio, "radio", "", "only this radio: device path, phy, interface or chip (`SEL`)")
+	f.BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
+	addConfig(cmd, &file)
+	return cmd
+}
+
+// stateError is about a state directory that cannot be used.
+func stateError(err error) error {
+	f := classify(err)
+	return &failure{exit: f.exit, code: f.code, err: err, next: "run it as root, or name another directory with --state DIR"}
+}
+
+// finishChanges prints what became of each knob and decides how the command ends.
+func (a *app) finishChanges(all []tuner.Change, err error) error {
+	doc := changes{all}
+	if all == nil {
+		doc.Changes = []tuner.Change{}
+	}
+	for _, c := range all {
+		if c.Result == tuner.Failed && err == nil {
+			err = fmt.Errorf("%s: %s: %s", c.Phy, c.Knob, c.Reason)
+		}
+	}
+	if err != nil {
+		if !a.json && len(all) > 0 {
+			printChanges(a.stdout, all)
+		}
+		f := *classify(err)
+		f.result = doc
+		return &f
+	}
+	if a.json {
+		return a.emit(doc)
+	}
+	printChanges(a.stdout, all)
+	return nil
+}
+
+// anyPossible reports whether there was a knob to turn at all.
+func anyPossible(all []tuner.Change) bool {
+	return slices.ContainsFunc(all, func(c tuner.Change) bool { return c.Result != tuner.Unsupported })
+}
+
+// nothingToTune says why none of the radios can be tuned: by the code of the
+// warning that detection gave, preferably one about permission.
+func nothingToTune(radios []tuner.Radio, warnings []tuner.Warning) error {
+	f := &failure{exit: exitNoRadio, code: "no-radio", next: "airtuned detect tells more"}
+	reason := radios[0].AQL.Reason
+	for _, w := range warnings {
+		if w.Radio != "" && !slices.ContainsFunc(radios, func(r tuner.Radio) bool { return r.Phy == w.Radio }) {
+			continue
+		}
+		forbidden := slices.Contains([]string{debugfs.Lockdown.String(), debugfs.NotPermitted.String(), debugfs.ReadOnly.String()}, w.Code)
+		if forbidden && f.exit != exitNotPermitted {
+			f.exit, f.code, reason = exitNotPermitted, w.Code, w.Message
+		} else if f.code == "no-radio" {
+			f.code = w.Code
+			reason = cmp.Or(reason, w.Message)
+		}
+	}
+	if reason == "" {
+		reason = "the profile of " + radios[0].Phy + " only observes"
+		f.code, f.next = "observe-only", "name a policy with --policy"
+	}
+	f.err = fmt.Errorf("no radio can be tuned: %s", reason)
+	return f
+}
+
+// printChanges shows the changes as a table.
+func printChanges(w io.Writer, all []tuner.Change) {
+	t := term.Look(w)
+	if len(all) == 0 {
+		fmt.Fprintln(w, "Nothing to change.")
+		return
+	}
+	tb := term.Table{Head: []string{"RADIO", "KNOB", ">FROM", ">TO", "RESULT", "WHY"}}
+	for _, c := range all {
+		style := term.Plain
+		switch c.Result {
+		case tuner.Applied:
+			style = term.Green
+		case tuner.Planned:
+			style = term.Cyan
+		case tuner.Unsupported:
+			style = term.Yellow
+		case tuner.Failed:
+			style = term.Red
+		}
+		tb.Rows = append(tb.Rows, []string{term.Safe(c.Phy), term.Safe(c.Knob), c.From, c.To, t.Paint(style, string(c.Result)), term.Safe(c.Reason)})
+	}
+	for _, l := range tb.Lines(t) {
+		fmt.Fprintln(w, l)
+	}
+}
