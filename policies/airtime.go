@@ -13,22 +13,29 @@ const (
 	// averaged. It must be long against a trial of a limit, so that a limit
 	// that wastes air by small aggregates is seen to deliver less.
 	costMemory = 10 * time.Second
-	// reweighed is the shift of weights beyond which two windows cannot be
-	// compared. It is the noise of one window (control notes: 1-2 % at
-	// 200 ms).
-	reweighed = 0.01
 	// costStep is a change of the airtime per byte, in ln, beyond what worse
 	// aggregation does. It is only looked for where a station had stepShare of
 	// the window, because what is booked is not quite what was sent in it.
 	costStep  = 0.7
 	stepShare = 0.02
+	// rateStep is a change of the rate, in ln, that is more than one MCS index
+	// of the upper half.
+	rateStep = 0.2
 )
 
-// meter weighs what was delivered to each station with that station's airtime
-// per byte. Bytes alone would measure who gets the air, booked airtime would
-// count waste as delivery: this is the airtime the delivered bytes would have
-// taken at each station's usual efficiency.
+// meter weighs what was sent to each station with that station's airtime per
+// byte. Bytes alone would measure who gets the air, booked airtime would count
+// waste as delivery: this is the airtime the bytes would have taken at each
+// station's usual efficiency.
 type meter struct {
+	// shift is by how much, in ln, the last window is more than it would have
+	// been in the weights of the window before. What was measured earlier is
+	// brought up to date by adding it.
+	shift float64
+	// stepped is set when a station's rate changed: the past cannot be brought
+	// up to date then.
+	stepped bool
+
 	costs, spare []cost // sorted by address, as Observation.Stations
 }
 
@@ -48,21 +55,23 @@ type cost struct {
 func (m *meter) reset() { m.costs = m.costs[:0] }
 
 // delivered returns the airtime delivered in a window, in microseconds (in
-// bytes, if nothing is known about any station), and by how much, in ln, it is
-// more than it would be in the weights of the window before. Only windows of
-// about the same weights can be compared.
-func (m *meter) delivered(o *Observation) (airtime, shift float64) {
+// bytes, if nothing is known about any station).
+func (m *meter) delivered(o *Observation) float64 {
 	m.follow(o.Stations)
 	forget := math.Exp(-o.Window.Seconds() / costMemory.Seconds())
 	before := m.weigh(o.Stations)
+	m.stepped = false
 	for i := range o.Stations {
-		m.costs[i].learn(&o.Stations[i], forget, o.Window)
+		if m.costs[i].learn(&o.Stations[i], forget, o.Window) {
+			m.stepped = true
+		}
 	}
-	airtime = m.weigh(o.Stations)
-	if airtime == before {
-		return airtime, 0
+	airtime := m.weigh(o.Stations)
+	m.shift = 0
+	if airtime > 0 && before > 0 {
+		m.shift = math.Log(airtime / before)
 	}
-	return airtime, math.Log(airtime / before)
+	return airtime
 }
 
 // weigh sums up what was sent in the present weights.
@@ -96,17 +105,18 @@ func (m *meter) follow(stations []Station) {
 	m.costs, m.spare = next, m.costs
 }
 
-// learn takes in one window: booked airtime where the driver reports it, else
-// the rate.
-func (c *cost) learn(s *Station, forget float64, window time.Duration) {
+// learn takes in one window, booked airtime where the driver reports it, else
+// the rate, and reports whether the station's rate changed.
+func (c *cost) learn(s *Station, forget float64, window time.Duration) (stepped bool) {
 	switch c.odd = c.oddNext(s, window); c.odd {
 	case 0:
 		c.airtimeUs *= forget
 		c.txBytes *= forget
 	case 1:
-		return // noise, or a new rate: the next window tells
+		return false // noise, or a new rate: the next window tells
 	default:
 		c.airtimeUs, c.txBytes, c.odd = 0, 0, 0
+		stepped = true
 	}
 	c.airtimeUs += float64(s.AirtimeUs)
 	c.txBytes += float64(s.TxBytes)
@@ -114,8 +124,11 @@ func (c *cost) learn(s *Station, forget float64, window time.Duration) {
 	case c.airtimeUs > 0 && c.txBytes > 0:
 		c.usPerByte = c.airtimeUs / c.txBytes
 	case s.RateKbps > 0:
-		c.usPerByte = 8000 / float64(s.RateKbps)
+		us := 8000 / float64(s.RateKbps)
+		stepped = c.usPerByte > 0 && math.Abs(math.Log(us/c.usPerByte)) > rateStep
+		c.usPerByte = us
 	}
+	return stepped
 }
 
 // oddNext is odd with one window more.

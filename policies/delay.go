@@ -15,15 +15,16 @@ import (
 // side of it a radio is, since frames already sent count as pending until the
 // host serves their completion. So L is varied on purpose. One limit held for a
 // while is a trial; its result is ln E, E being the airtime delivered per time.
+// Every other trial is at L, and each of the others is judged against the mean
+// of its two neighbours, which cancels drift.
 //
-//   - The search halves L while that costs little; if the first halving costs
-//     much, it doubles L while that gains much.
-//   - Then L is trimmed: trials at L and a bit below take turns, each of the
-//     latter is judged against the mean of its neighbours, which cancels drift.
-//     What it costs is the slope of the curve: much below the knee, nothing
-//     above it. L moves until the slope is trimTarget.
-//   - Probes, now and then, try 2 L and L/2: the curve is not monotone, and it
-//     is flat where the driver queue is full, so a slope can mislead.
+//   - The search tries L/2 and follows while that costs little; if the first
+//     half costs much it tries 2 L instead and follows while that gains much.
+//   - Then L is trimmed: trials a bit below L show the slope of the curve, which
+//     is steep below the knee and flat above it. L moves until a bit less costs
+//     trimTarget.
+//   - Probes, now and then, try 2 L and L/2 again: the curve is not monotone,
+//     and where the driver queue is full it is flat, so a slope can mislead.
 //
 // A window without demand, or in which the set of stations changed, says
 // nothing: the trial is thrown away and L held. A change of E that so small a
@@ -45,19 +46,29 @@ type delay struct {
 	// before is ln E of the last trial at L, if hasBefore.
 	before    float64
 	hasBefore bool
-	// middle is ln E of the trial of kind tried since then, unless that is atL.
-	middle float64
-	tried  kind
+	// middle is the result of the trial elsewhere since then, if tried is not
+	// atL; middleFull says that it filled the driver queue.
+	middle     float64
+	middleFull bool
+	tried      kind
 
-	// searching is set until the search ends; halvedOnce when it went down.
-	searching, halvedOnce bool
-
-	// slope is the smoothed cost of the steps below L, over trims of them.
+	phase phase
+	// slope is the smoothed cost of the trials below L, over trims of them.
 	slope float64
 	trims int
 
 	up, down probe
 }
+
+// phase is what is done about L.
+type phase uint8
+
+const (
+	start    phase = iota // searching, direction not known yet
+	halving               // searching downwards
+	doubling              // searching upwards
+	trimming
+)
 
 // kind is what a trial is for.
 type kind uint8
@@ -90,6 +101,8 @@ type trial struct {
 	// airtimeUs was delivered in the time measured.
 	airtimeUs float64
 	measured  time.Duration
+	// full counts the windows in which the driver queue was.
+	full int
 	// odd counts windows in a row that only the link can explain.
 	odd int
 }
@@ -119,8 +132,18 @@ const (
 	measureResidencies = 5
 	measureMax         = 2 * time.Second
 
-	// searchCost is the loss of ln E at half the limit that ends halving.
+	// searchCost is the loss of ln E at half the limit that ends halving, and
+	// searchLoss one so big that twice the limit may well gain.
 	searchCost = 0.03
+	searchLoss = 0.06
+
+	// fullShare of samples with a stopped queue, or fullFrames of its frames,
+	// make a driver queue full. Above that L does nothing but harm: every
+	// station waits for slots, and the queue thrashes between stop and wake.
+	fullShare  = 0.1
+	fullFrames = 0.95
+	// fullDown is how fast L goes down then (in ln L per pair of trials).
+	fullDown = 0.15
 
 	// trimRatio less limit may cost trimTarget of ln E.
 	trimRatio  = 0.8
@@ -185,7 +208,8 @@ func newDelay(p Params) *delay {
 func (d *delay) Name() string { return "delay" }
 
 func (d *delay) Decide(o *Observation) Decision {
-	delivered, shift := d.meter.delivered(o)
+	delivered := d.meter.delivered(o)
+	d.reweigh(d.meter.shift)
 	d.raisedUs *= math.Exp(-o.Window.Seconds() / raisedMemory.Seconds())
 	switch {
 	case o.Fresh:
@@ -196,9 +220,11 @@ func (d *delay) Decide(o *Observation) Decision {
 	default:
 		d.learnFloor(o)
 		switch {
-		case math.Abs(shift) > linkChanged && !o.StationsChanged:
+		case o.StationsChanged:
+			d.discard()
+		case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
 			d.restart()
-		case math.Abs(shift) > reweighed || o.StationsChanged:
+		case d.meter.stepped:
 			d.discard()
 		default:
 			d.observe(o, delivered)
@@ -210,6 +236,13 @@ func (d *delay) Decide(o *Observation) Decision {
 		Limits: wlan.Uniform(t.limitUs, threshold(o, t.limitUs)),
 		Reason: reasons[t.kind],
 	}
+}
+
+// reweigh expresses what was measured in the present weights.
+func (d *delay) reweigh(shift float64) {
+	d.before += shift
+	d.middle += shift
+	d.trial.airtimeUs *= math.Exp(shift)
 }
 
 // threshold keeps the radio's threshold as found: low = high makes it
@@ -230,18 +263,18 @@ func inForce(o *Observation, limitUs uint32) bool {
 func (d *delay) restart() {
 	d.floorUs, d.raisedUs, d.residencyUs = 0, 0, 0
 	d.limitUs = d.bound(startUs)
-	d.searching, d.halvedOnce = true, false
+	d.phase = start
 	d.discard()
 }
 
 // discard throws the trial under way and its neighbour away and holds L.
 func (d *delay) discard() {
 	d.hasBefore, d.tried = false, atL
-	d.start(atL)
+	d.begin(atL)
 }
 
-// start begins a trial.
-func (d *delay) start(k kind) {
+// begin starts a trial.
+func (d *delay) begin(k kind) {
 	was := d.trial.limitUs
 	us := d.rail(d.limitUs * ratio[k])
 	d.trial = trial{
@@ -318,17 +351,20 @@ func (d *delay) observe(o *Observation, delivered float64) {
 	if t.kind == atL {
 		d.learnResidency(o)
 	}
+	if o.full() {
+		t.full++
+	}
 	t.airtimeUs += delivered
 	t.measured += o.Window
-	if t.measure -= o.Window; t.measure > 0 {
-		return
+	if t.measure -= o.Window; t.measure <= 0 {
+		d.conclude(o.Now, math.Log(t.airtimeUs/float64(t.measured.Microseconds())))
 	}
-	lnE := math.Log(t.airtimeUs / float64(t.measured.Microseconds()))
-	if d.searching {
-		d.search(o.Now, lnE)
-	} else {
-		d.trim(o.Now, lnE)
-	}
+}
+
+// full reports a full driver queue.
+func (o *Observation) full() bool {
+	return o.StoppedN > 0 && o.Stopped > fullShare ||
+		o.Frames.N > 0 && o.FramesMax > 0 && o.Frames.Mean > fullFrames*float64(o.FramesMax)
 }
 
 // linkDiffers judges one window's ln E against the last trial at L.
@@ -354,39 +390,94 @@ func (d *delay) learnResidency(o *Observation) {
 	d.residencyUs += (1 - residencyMemory) * (r - d.residencyUs)
 }
 
-// search is the end of a trial while the search is on: halve until that costs,
-// or double until that gains nothing.
-func (d *delay) search(now time.Time, lnE float64) {
-	gain := lnE - d.before
-	switch k := d.trial.kind; {
-	case k == atL:
-		d.before, d.hasBefore = lnE, true
-		d.start(halved)
+// conclude ends a trial with its result and begins the next.
+func (d *delay) conclude(now time.Time, lnE float64) {
+	full := d.trial.full > 0
+	if k := d.trial.kind; k != atL {
+		d.middle, d.middleFull, d.tried = lnE, full, k
+		d.begin(atL)
 		return
-	case k == halved && gain > -searchCost:
-		d.halvedOnce = true
-		d.move(d.limitUs / 2)
-		if d.room(halved) {
-			d.before = lnE
-			d.start(halved)
-			return
-		}
-	case k == halved && !d.halvedOnce && d.room(doubled):
-		d.start(doubled)
-		return
-	case k == doubled && gain > probeGain:
-		d.move(d.limitUs * 2)
-		if d.room(doubled) {
-			d.before = lnE
-			d.start(doubled)
-			return
-		}
 	}
-	d.searching = false
+	gain := d.middle - (d.before+lnE)/2
+	d.before, d.hasBefore = lnE, true
+	switch d.tried {
+	case atL:
+	case below:
+		d.trim(-gain, full)
+	default:
+		d.leap(now, gain, full)
+	}
+	d.tried = atL
+	d.begin(d.next(now))
+}
+
+// leap acts on what a trial at half or twice L gained; full tells that the
+// driver queue is full at L.
+func (d *delay) leap(now time.Time, gain float64, full bool) {
+	k := d.tried
+	if d.follows(gain, full) {
+		d.raisedUs = 0
+		d.move(d.limitUs * ratio[k])
+		d.before = d.middle
+		switch {
+		case d.phase == trimming && k == doubled:
+			d.raisedUs = raisedKeep * d.limitUs
+			d.startTrimming(now)
+		case d.phase == trimming:
+			d.startTrimming(now)
+		case k == doubled:
+			d.phase = doubling
+		default:
+			d.phase = halving
+		}
+		return
+	}
+	switch {
+	case d.phase == start && gain < -searchLoss && !full:
+		d.phase = doubling
+	case d.phase != trimming:
+		d.startTrimming(now)
+	case k == doubled:
+		d.up.rarer(now)
+	default:
+		d.down.rarer(now)
+	}
+}
+
+// startTrimming forgets the slope of another L, and has probes soon.
+func (d *delay) startTrimming(now time.Time) {
+	d.phase = trimming
 	d.slope, d.trims = 0, 0
 	d.up.reset(now)
 	d.down.reset(now)
-	d.discard()
+}
+
+// follows decides whether L goes to where the last trial was.
+func (d *delay) follows(gain float64, full bool) bool {
+	switch {
+	case d.tried == doubled:
+		return gain > probeGain && !d.middleFull
+	case d.phase == trimming && !full:
+		return gain > -probeCost
+	}
+	return gain > -searchCost
+}
+
+// next chooses what to compare L with.
+func (d *delay) next(now time.Time) kind {
+	switch {
+	case d.phase == doubling && d.room(doubled):
+		return doubled
+	case (d.phase == start || d.phase == halving) && d.room(halved):
+		return halved
+	case d.phase != trimming:
+		d.startTrimming(now)
+	case !now.Before(d.up.due) && d.room(doubled):
+		return doubled
+	case !now.Before(d.down.due) && d.room(halved):
+		return halved
+	}
+	return below
 }
 
 // room tells whether a trial of this kind would be far enough from L.
@@ -395,77 +486,22 @@ func (d *delay) room(k kind) bool {
 	return math.Abs(math.Log(d.bound(us)/d.limitUs)) > 0.5*math.Abs(math.Log(ratio[k]))
 }
 
-// trim is the end of a trial after the search: every other one is at L, and
-// judges the one before it.
-func (d *delay) trim(now time.Time, lnE float64) {
-	if k := d.trial.kind; k != atL {
-		d.middle, d.tried = lnE, k
-		d.start(atL)
-		return
-	}
-	stands := true // lnE is that of the L to come
-	if d.tried != atL {
-		stands = d.judge(now, d.middle-(d.before+lnE)/2)
-	}
-	d.before, d.hasBefore, d.tried = lnE, stands, atL
-	d.start(d.next(now))
-}
-
-// judge acts on what the trial between two at L gained, and tells whether L is
-// still about where it was.
-func (d *delay) judge(now time.Time, gain float64) bool {
-	switch d.tried {
-	case below:
-		d.step(-gain)
-		return true
-	case halved:
-		if gain < -probeCost {
-			d.down.rarer(now)
-			return true
-		}
-		d.raisedUs = 0
-		d.move(d.limitUs / 2)
-	case doubled:
-		if gain < probeGain {
-			d.up.rarer(now)
-			return true
-		}
-		d.move(d.limitUs * 2)
-		d.raisedUs = raisedKeep * d.limitUs
-	}
-	d.slope, d.trims = 0, 0
-	d.up.reset(now)
-	d.down.reset(now)
-	return false
-}
-
-// step moves L by what a little less costs.
-func (d *delay) step(cost float64) {
+// trim moves L by what a little less costs.
+func (d *delay) trim(cost float64, full bool) {
 	memory := trimMemory
 	if d.trims == 0 {
 		memory = 0
 	}
 	d.slope = memory*d.slope + (1-memory)*cost
-	bold := 1.0
+	by := min(max(trimGain*(d.slope-trimTarget), -trimDown), trimUp)
 	if d.trims < boldTrims {
-		bold = boldFactor
+		by *= boldFactor
+	}
+	if full && d.slope < trimTarget {
+		by = -fullDown
 	}
 	d.trims++
-	by := trimGain * (d.slope - trimTarget)
-	d.move(d.limitUs * math.Exp(bold*min(max(by, -trimDown), trimUp)))
-}
-
-// next chooses what to compare L with.
-func (d *delay) next(now time.Time) kind {
-	switch {
-	case !d.hasBefore:
-		return atL
-	case !now.Before(d.up.due) && d.room(doubled):
-		return doubled
-	case !now.Before(d.down.due) && d.room(halved):
-		return halved
-	}
-	return below
+	d.move(d.limitUs * math.Exp(by))
 }
 
 func (p *probe) reset(now time.Time) {

@@ -85,14 +85,16 @@ func (d *dql) reset() {
 
 // Decide is dql_completed, with a window for a completion.
 func (d *dql) Decide(o *Observation) Decision {
-	delivered, shift := d.meter.delivered(o)
+	delivered := d.meter.delivered(o)
+	d.bestRate *= math.Exp(d.meter.shift)
+	d.ungrownRate *= math.Exp(d.meter.shift)
 	reason := "holding"
 	switch {
 	case o.Fresh:
 		d.meter.reset()
 		d.reset()
 		reason = "starting"
-	case !o.demand(), o.StationsChanged, math.Abs(shift) > reweighed:
+	case !o.demand(), o.StationsChanged, d.meter.stepped:
 		// Nothing was over the limit (ovlimit == 0), or it cannot be told.
 		d.bestRate, d.ungrownRate, d.prevStarved = 0, 0, false
 		d.restartSlack(o.Now)

@@ -62,7 +62,7 @@ func (p *plant) window() *Observation {
 	*o = Observation{Now: p.now, Window: window, Limits: p.limits, Fresh: p.fresh, FramesMax: 1424}
 	p.fresh = false
 	air := 200000 * p.share(p.limitUs()) * math.Exp(p.noise*p.rng.NormFloat64())
-	pending := min(max(p.limitUs(), p.frameUs)*float64(p.stations), 200000)
+	pending := min(max(p.limitUs(), p.frameUs)*float64(p.stations), 1424*p.frameUs)
 	if p.idle {
 		air, pending = air*0.2, 0
 	}
@@ -78,7 +78,8 @@ func (p *plant) window() *Observation {
 	o.Stations = stations
 	o.Pending = Gauge{N: 10, Mean: pending, Min: pending * 0.8, Max: pending, NonZero: 1}
 	if !p.noFrames {
-		o.Frames = Gauge{N: 10, Mean: pending / p.frameUs, Max: pending / p.frameUs, NonZero: 1}
+		frames := min(pending/p.frameUs, float64(o.FramesMax))
+		o.Frames = Gauge{N: 10, Mean: frames, Max: frames, NonZero: 1}
 	}
 	o.Backlog = Gauge{N: 10, Mean: 50, Min: 5, Max: 100, NonZero: 1}
 	if p.idle {

@@ -118,7 +118,7 @@ func TestFindsTheKnee(t *testing.T) {
 		{"a slow host", 2400, func(*plant) {}},
 		{"a very slow host", 8000, func(*plant) {}},
 		{"four fast stations", 450, func(p *plant) { p.stations = 4 }},
-		{"a full driver queue above 2 ms", 1500, func(p *plant) { p.plateauUs, p.stations = 2000, 30 }},
+		{"a full driver queue above 2 ms", 1500, func(p *plant) { p.plateauUs, p.stations, p.frameUs = 2000, 30, 42 }},
 		{"a dip below the start", 700, func(p *plant) { p.dipUs = 1500 }},
 		{"no num_pending_tx", 700, func(p *plant) { p.noFrames = true }},
 	}
@@ -297,9 +297,12 @@ func TestMeter(t *testing.T) {
 	t.Run("bytes at the usual price", func(t *testing.T) {
 		more := fast
 		more.AirtimeUs *= 2 // wasted: the same bytes took twice the air
-		got, _ := m.delivered(window(more, slow))
+		got := m.delivered(window(more, slow))
 		if want := 150000.0; math.Abs(got-want) > 0.5*want {
 			t.Errorf("delivered %v, want nearer to %v than to 250000", got, want)
+		}
+		if before := got * math.Exp(-m.shift); math.Abs(before-150000) > 1 {
+			t.Errorf("in the old weights it is %v, want 150000", before)
 		}
 	})
 	t.Run("stations shift, the air does not", func(t *testing.T) {
@@ -307,9 +310,8 @@ func TestMeter(t *testing.T) {
 		m.delivered(window(fast, slow))
 		a := Station{MAC: wlan.MAC{1}, TxBytes: 500000, AirtimeUs: 50000}
 		b := Station{MAC: wlan.MAC{2}, TxBytes: 20000, AirtimeUs: 100000}
-		got, shift := m.delivered(window(a, b))
-		if math.Abs(shift) > reweighed || math.Abs(got-150000) > 1 {
-			t.Errorf("delivered %v, weights shifted by %v, want 150000 by nothing", got, shift)
+		if got := m.delivered(window(a, b)); math.Abs(got-150000) > 1 || math.Abs(m.shift) > 1e-9 || m.stepped {
+			t.Errorf("delivered %v, weights shifted by %v, want 150000 by nothing", got, m.shift)
 		}
 	})
 	t.Run("a new rate takes two windows", func(t *testing.T) {
@@ -318,35 +320,37 @@ func TestMeter(t *testing.T) {
 			s := Station{MAC: wlan.MAC{1}, TxBytes: 100000, AirtimeUs: 100000}
 			m.delivered(window(s))
 			s.TxBytes = s.TxBytes * factor / 100
-			m.delivered(window(s))
-			if got, _ := m.delivered(window(s)); math.Abs(got-100000) > 1 {
-				t.Errorf("bytes * %d / 100: delivered %v us, want 100000", factor, got)
+			if m.delivered(window(s)); m.stepped {
+				t.Errorf("bytes * %d / 100: one window made a step", factor)
 			}
-			if _, shift := m.delivered(window(s)); shift != 0 {
-				t.Errorf("bytes * %d / 100: weights still shift by %v", factor, shift)
+			if got := m.delivered(window(s)); math.Abs(got-100000) > 1 || !m.stepped {
+				t.Errorf("bytes * %d / 100: delivered %v us, stepped %v, want 100000 in a step", factor, got, m.stepped)
+			}
+			if m.delivered(window(s)); m.shift != 0 || m.stepped {
+				t.Errorf("bytes * %d / 100: weights still shift by %v", factor, m.shift)
 			}
 		}
 	})
 	t.Run("by rate", func(t *testing.T) {
 		var m meter
 		s := Station{MAC: wlan.MAC{1}, TxBytes: 1000000, RateKbps: 800000}
-		if got, _ := m.delivered(window(s)); got != 10000 {
-			t.Errorf("delivered %v us, want 10000", got)
+		if got := m.delivered(window(s)); got != 10000 || m.stepped {
+			t.Errorf("delivered %v us, stepped %v, want 10000", got, m.stepped)
 		}
-		if _, shift := m.delivered(window(s)); shift != 0 {
-			t.Errorf("equal weights shifted by %v", shift)
+		if m.delivered(window(s)); m.shift != 0 {
+			t.Errorf("equal weights shifted by %v", m.shift)
 		}
 		s.RateKbps /= 2
-		if _, shift := m.delivered(window(s)); math.Abs(shift-math.Ln2) > 1e-9 {
-			t.Errorf("half the rate shifted weights by %v, want ln 2", shift)
+		if m.delivered(window(s)); math.Abs(m.shift-math.Ln2) > 1e-9 || !m.stepped {
+			t.Errorf("half the rate shifted weights by %v, stepped %v, want ln 2 in a step", m.shift, m.stepped)
 		}
 	})
 	t.Run("nothing known", func(t *testing.T) {
 		var m meter
 		a := Station{MAC: wlan.MAC{1}, TxBytes: 300}
 		b := Station{MAC: wlan.MAC{2}, TxBytes: 700}
-		if got, shift := m.delivered(window(a, b)); got != 1000 || shift != 0 {
-			t.Errorf("delivered %v, %v, want 1000 bytes, 0", got, shift)
+		if got := m.delivered(window(a, b)); got != 1000 || m.shift != 0 {
+			t.Errorf("delivered %v, shift %v, want 1000 bytes, 0", got, m.shift)
 		}
 	})
 	t.Run("follows the stations", func(t *testing.T) {
