@@ -101,6 +101,9 @@ var causeOf = []struct {
 
 // CauseOf classifies an error of this package, or of a tree.FS.
 func CauseOf(err error) Cause {
+	if err == nil {
+		return Unknown
+	}
 	for _, c := range causeOf {
 		if errors.Is(err, c.err) {
 			return c.cause

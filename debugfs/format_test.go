@@ -138,7 +138,3 @@ func formatStationAQM(s *StationAQM) string {
 	}
 	return b.String()
 }
-
-func sprintln(v any) string { return fmt.Sprintln(v) }
-
-func sprintHex(v uint32) string { return fmt.Sprintf("0x%08x\n", v) }

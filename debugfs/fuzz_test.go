@@ -2,6 +2,7 @@ package debugfs
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,8 +71,15 @@ func FuzzParseStationAQM(f *testing.F) {
 	fuzz(f, "sta_aqm", ParseStationAQM, formatStationAQM)
 }
 
+func FuzzParseFWResetStats(f *testing.F) {
+	fuzz(f, "fw_reset_stats", ParseFWResetStats, func(s *FWResetStats) string {
+		return fmt.Sprintf("fw_crash_counter\t\t%d\nfw_warm_reset_counter\t\t%d\nfw_cold_reset_counter\t\t%d\n",
+			s.Crashes, s.WarmResets, s.ColdResets)
+	})
+}
+
 func FuzzParseAQLThreshold(f *testing.F) {
-	fuzz(f, "aql_threshold", parseAQLThreshold, func(v *uint32) string { return sprintln(*v) })
+	fuzz(f, "aql_threshold", parseAQLThreshold, func(v *uint32) string { return fmt.Sprintln(*v) })
 }
 
 func FuzzParseAQLEnable(f *testing.F) {
@@ -84,13 +92,13 @@ func FuzzParseAQLEnable(f *testing.F) {
 }
 
 func FuzzParseChipID(f *testing.F) {
-	fuzz(f, "chip_id", parseChipID, func(v *uint32) string { return sprintHex(*v) })
+	fuzz(f, "chip_id", parseChipID, func(v *uint32) string { return fmt.Sprintf("0x%08x\n", *v) })
 }
 
 func FuzzParseNumPendingTx(f *testing.F) {
-	fuzz(f, "num_pending_tx", parseNumPendingTx, func(v *int) string { return sprintln(*v) })
+	fuzz(f, "num_pending_tx", parseNumPendingTx, func(v *int) string { return fmt.Sprintln(*v) })
 }
 
 func FuzzParseMaxNumPendingTx(f *testing.F) {
-	fuzz(f, "num_pending_tx", parseMaxNumPendingTx, func(v *int) string { return sprintln(*v) })
+	fuzz(f, "num_pending_tx", parseMaxNumPendingTx, func(v *int) string { return fmt.Sprintln(*v) })
 }

@@ -23,7 +23,7 @@ func ParseFWResetStats(b []byte, out *FWResetStats) error {
 	if err := wholeLines(fwResetStats, b); err != nil {
 		return err
 	}
-	found := false
+	var crash, warm, cold bool
 	for len(b) > 0 {
 		var line []byte
 		line, b = cutLine(b)
@@ -31,11 +31,11 @@ func ParseFWResetStats(b []byte, out *FWResetStats) error {
 		var field *uint32
 		switch string(label) {
 		case "fw_crash_counter":
-			field, found = &out.Crashes, true
+			field, crash = &out.Crashes, true
 		case "fw_warm_reset_counter":
-			field = &out.WarmResets
+			field, warm = &out.WarmResets, true
 		case "fw_cold_reset_counter":
-			field = &out.ColdResets
+			field, cold = &out.ColdResets, true
 		default:
 			continue
 		}
@@ -46,8 +46,8 @@ func ParseFWResetStats(b []byte, out *FWResetStats) error {
 		}
 		*field = v
 	}
-	if !found {
-		return garbled(fwResetStats, "", "a row fw_crash_counter", nil)
+	if !crash || !warm || !cold {
+		return garbled(fwResetStats, "", "rows for crashes, warm and cold resets", nil)
 	}
 	return nil
 }

@@ -503,3 +503,17 @@ func TestNumbers(t *testing.T) {
 		"4294967295\n": `ath10k/max_num_pending_tx: want a number of frames, got "4294967295"`,
 	})
 }
+
+func TestFWResetStats(t *testing.T) {
+	testSamples(t, "fw_reset_stats", ParseFWResetStats, FWResetStats{7, 7, 7}, map[string]FWResetStats{
+		"started": {ColdResets: 1},
+		"crashed": {Crashes: 2, WarmResets: 1<<32 - 1, ColdResets: 3},
+	})
+	testCuts(t, "fw_reset_stats", ParseFWResetStats)
+	testGarbage(t, ParseFWResetStats, garbage{
+		"":                       `ath10k/fw_reset_stats: want text, got nothing`,
+		"fw_crash_counter\t1\n":  `ath10k/fw_reset_stats: want rows for crashes, warm and cold resets, got nothing`,
+		"fw_crash_counter\t-1\n": `ath10k/fw_reset_stats: row fw_crash_counter: want a number below 2^32, got "-1"`,
+		"fw_crash_counter\n":     `ath10k/fw_reset_stats: row fw_crash_counter: want a number below 2^32, got nothing`,
+	})
+}

@@ -37,6 +37,7 @@ func radio(t testing.TB) map[string]string {
 		phy0 + "ath10k/num_pending_tx":          "1419\n",
 		phy0 + "ath10k/max_num_pending_tx":      "1424\n",
 		phy0 + "ath10k/chip_id":                 sample("chip_id", "qca988x"),
+		phy0 + "ath10k/fw_reset_stats":          sample("fw_reset_stats", "started"),
 		phy0 + "netdev:wlan0/hw_queues":         sample("hw_queues", "ath10k-ap"),
 		phy0 + "netdev:p2p-dev-wlan0/stations/": "",
 		sta0 + "aql":                            sample("sta_aql", "v5.5-busy"),

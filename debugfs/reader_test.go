@@ -126,6 +126,8 @@ func TestReadersDoNotAllocate(t *testing.T) {
 		noAllocs(t, fs, p.AQLPendingReader())
 		noAllocs(t, fs, p.AQMReader())
 		noAllocs(t, fs, p.QueuesReader())
+		noAllocs(t, fs, p.AQLTxqLimitReader())
+		noAllocs(t, fs, p.FWResetStatsReader())
 		noAllocs(t, fs, p.NumPendingTxReader())
 		noAllocs(t, fs, p.StationAQLReader("wlan0", mac0))
 		noAllocs(t, fs, p.StationAQMReader("wlan0", mac0))
