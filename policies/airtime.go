@@ -49,14 +49,44 @@ type cost struct {
 	// odd counts windows in a row whose bytes cost something else altogether:
 	// two of them are a new rate.
 	odd int
+	// pendingUs is its airtime in the hardware when the last window ended.
+	pendingUs  float64
+	hasPending bool
 }
 
 // reset forgets all weights.
 func (m *meter) reset() { m.costs = m.costs[:0] }
 
 // delivered returns the airtime delivered in a window, in microseconds (in
-// bytes, if nothing is known about any station).
+// bytes, if nothing is known about any station): what was sent to the hardware
+// less what the hardware queue grew by. It may be negative.
 func (m *meter) delivered(o *Observation) float64 {
+	sent := m.sent(o)
+	if !m.known() {
+		return sent
+	}
+	return sent - m.grown(o)
+}
+
+// grown is by how much pending airtime is more than at the end of the window
+// before. AQL's estimate leaves contention out, so this is a bit too little.
+func (m *meter) grown(o *Observation) float64 {
+	grown := 0.0
+	for i := range o.Stations {
+		pending := 0.0
+		for _, us := range o.Stations[i].PendingUs {
+			pending += max(float64(us), 0)
+		}
+		if c := &m.costs[i]; c.hasPending {
+			grown += pending - c.pendingUs
+		}
+		m.costs[i].pendingUs, m.costs[i].hasPending = pending, true
+	}
+	return grown
+}
+
+// sent is the airtime sent to the hardware in a window.
+func (m *meter) sent(o *Observation) float64 {
 	m.follow(o.Stations)
 	forget := math.Exp(-o.Window.Seconds() / costMemory.Seconds())
 	before := m.weigh(o.Stations)
@@ -141,6 +171,16 @@ func (c *cost) oddNext(s *Station, window time.Duration) int {
 		return 0
 	}
 	return c.odd + 1
+}
+
+// known reports whether the weights are airtime.
+func (m *meter) known() bool {
+	for i := range m.costs {
+		if m.costs[i].usPerByte > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // meanCost stands in for stations nothing is known about: the mean over the

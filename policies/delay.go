@@ -26,9 +26,10 @@ import (
 //   - Probes, now and then, try 2 L and L/2 again: the curve is not monotone,
 //     and where the driver queue is full it is flat, so a slope can mislead.
 //
-// A window without demand, or in which the set of stations changed, says
-// nothing: the trial is thrown away and L held. A change of E that so small a
-// step of L cannot explain is the link's: the search starts again.
+// A window without demand says nothing and is skipped; when there is none for
+// longer, or the set of stations changes, the trial is thrown away and L held.
+// A change of E that so small a step of L cannot explain is the link's: the
+// search starts again.
 type delay struct {
 	minUs, maxUs, targetUs float64
 	meter                  meter
@@ -98,6 +99,8 @@ type trial struct {
 	// settle is the time left until the queue has got to its new level,
 	// measure the time left to measure after that.
 	settle, measure time.Duration
+	// waited is the time spent without demand.
+	waited time.Duration
 	// airtimeUs was delivered in the time measured.
 	airtimeUs float64
 	measured  time.Duration
@@ -131,6 +134,10 @@ const (
 	measureMin         = 400 * time.Millisecond
 	measureResidencies = 5
 	measureMax         = 2 * time.Second
+
+	// demandPatience is how long a trial waits for demand. TCP takes some round
+	// trips to find out that there is room again.
+	demandPatience = 2 * time.Second
 
 	// searchCost is the loss of ln E at half the limit that ends halving, and
 	// searchLoss one so big that twice the limit may well gain.
@@ -215,20 +222,19 @@ func (d *delay) Decide(o *Observation) Decision {
 	case o.Fresh:
 		d.meter.reset()
 		d.restart()
-	case !o.demand() || delivered <= 0:
+	case delivered <= 0:
+		d.discard()
+	case o.StationsChanged:
+		d.discard()
+	case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
+		d.restart()
+	case d.meter.stepped:
 		d.discard()
 	default:
+		d.observe(o, delivered)
+	}
+	if o.demand() {
 		d.learnFloor(o)
-		switch {
-		case o.StationsChanged:
-			d.discard()
-		case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
-			d.restart()
-		case d.meter.stepped:
-			d.discard()
-		default:
-			d.observe(o, delivered)
-		}
 	}
 	t := &d.trial
 	return Decision{
@@ -339,11 +345,20 @@ func (d *delay) observe(o *Observation, delivered float64) {
 	if !inForce(o, t.limitUs) {
 		return // a window under other limits teaches nothing
 	}
+	lnE := math.Log(delivered / float64(o.Window.Microseconds()))
+	if !o.demand() && !(t.kind == doubled && lnE > d.before) {
+		// Senders may need a while to fill the queue again after a smaller
+		// limit; what they deliver without filling it is a lower bound.
+		if t.waited += o.Window; t.waited > demandPatience {
+			d.discard()
+		}
+		return
+	}
 	if t.settle > 0 {
 		t.settle -= o.Window
 		return
 	}
-	if d.linkDiffers(math.Log(delivered / float64(o.Window.Microseconds()))) {
+	if d.linkDiffers(lnE) {
 		d.meter.reset()
 		d.restart()
 		return
@@ -407,8 +422,9 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 	default:
 		d.leap(now, gain, full)
 	}
+	k := d.tried
 	d.tried = atL
-	d.begin(d.next(now))
+	d.begin(d.next(now, k, full))
 }
 
 // leap acts on what a trial at half or twice L gained; full tells that the
@@ -463,8 +479,9 @@ func (d *delay) follows(gain float64, full bool) bool {
 	return gain > -searchCost
 }
 
-// next chooses what to compare L with.
-func (d *delay) next(now time.Time) kind {
+// next chooses what to compare L with, after a trial of kind k; full tells that
+// the driver queue is full at L.
+func (d *delay) next(now time.Time, k kind, full bool) kind {
 	switch {
 	case d.phase == doubling && d.room(doubled):
 		return doubled
@@ -472,6 +489,8 @@ func (d *delay) next(now time.Time) kind {
 		return halved
 	case d.phase != trimming:
 		d.startTrimming(now)
+	case full && k != halved && d.room(halved):
+		return halved
 	case !now.Before(d.up.due) && d.room(doubled):
 		return doubled
 	case !now.Before(d.down.due) && d.room(halved):

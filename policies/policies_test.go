@@ -181,7 +181,7 @@ func TestHoldsWithoutDemand(t *testing.T) {
 	pol := mustNew(t, "delay", Params{})
 	p.run(pol, 20*time.Second)
 	p.idle = true
-	p.run(pol, time.Second)
+	p.run(pol, 3*time.Second) // beyond its patience
 	want := p.limitUs()
 	for range 100 {
 		p.limits = pol.Decide(p.window()).Limits
