@@ -11,8 +11,9 @@ import (
 // deviceID is a vendor's number of a device, unique on one kind of bus.
 type deviceID struct{ vendor, device uint16 }
 
-// Chips by id. ath10k's are complete (ath10k/pci.c, sdio.c, usb.c); an id that
-// is in none of the tables is an unknown chip and never guessed at.
+// The chips of ath10k by id (ath10k/pci.c, sdio.c, usb.c). An id that is in
+// none of the tables is an unknown chip and never guessed at; other drivers'
+// chips make no difference to how they are tuned and have no name here.
 var (
 	pciChips = map[deviceID]string{
 		{0x0777, 0x11ac}: "QCA988X", // Ubiquiti's own id
@@ -24,39 +25,6 @@ var (
 		{0x168c, 0x0046}: "QCA9984",
 		{0x168c, 0x0050}: "QCA9887",
 		{0x168c, 0x0056}: "QCA9888",
-
-		// ath9k/hw.h, the names of its device ids. 0023 and 0024 stand for
-		// several chips.
-		{0x168c, 0x0027}: "AR9160",
-		{0x168c, 0x0029}: "AR9280",
-		{0x168c, 0x002a}: "AR9280",
-		{0x168c, 0x002b}: "AR9285",
-		{0x168c, 0x002c}: "AR2427",
-		{0x168c, 0x002d}: "AR9287",
-		{0x168c, 0x002e}: "AR9287",
-		{0x168c, 0x0030}: "AR9300",
-		{0x168c, 0x0032}: "AR9485",
-		{0x168c, 0x0033}: "AR9580",
-		{0x168c, 0x0034}: "AR9462",
-		{0x168c, 0x0036}: "AR9565",
-		{0x168c, 0x0037}: "AR1111",
-
-		// ath11k/pci.c, ath12k/pci.c.
-		{0x17cb, 0x1101}: "QCA6390",
-		{0x17cb, 0x1103}: "WCN6855",
-		{0x17cb, 0x1104}: "QCN9074",
-		{0x17cb, 0x1107}: "WCN7850",
-		{0x17cb, 0x1109}: "QCN9274",
-
-		// mt76/*/pci.c.
-		{0x14c3, 0x7603}: "MT7603",
-		{0x14c3, 0x7610}: "MT7610",
-		{0x14c3, 0x7612}: "MT7612",
-		{0x14c3, 0x7615}: "MT7615",
-		{0x14c3, 0x7906}: "MT7916",
-		{0x14c3, 0x7915}: "MT7915",
-		{0x14c3, 0x7922}: "MT7922",
-		{0x14c3, 0x7961}: "MT7921",
 	}
 	sdioChips = map[deviceID]string{
 		{0x0271, 0x050a}: "QCA6174",

@@ -124,7 +124,7 @@ func readDevice(sys tree.FS, phy string, netdevs map[string][]string) (Device, e
 		Phy:        phy,
 		PhyIndex:   phyIndex(sys, dir, phy),
 		Interfaces: netdevs[dir],
-		Driver:     linkBase(sys, dev+"/driver"),
+		Driver:     boundDriver(sys, dev),
 		IRQs:       irqs(sys, dev),
 	}
 	d.Stack = driverOf(d.Driver).stack

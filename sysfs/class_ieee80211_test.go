@@ -48,7 +48,7 @@ func TestDevicesOfTrees(t *testing.T) {
 	ahb1.Path, ahb1.Interfaces = "devices/platform/soc/a800000.wifi", []string{"wlan1"}
 	mt := Device{
 		Path: mt7621p, Phy: "phy0", Interfaces: []string{"phy0-ap0"}, Driver: "mt7915e",
-		Stack: StackMAC80211, Bus: "pci", Chip: "MT7915", IRQs: []int{44},
+		Stack: StackMAC80211, Bus: "pci", IRQs: []int{44},
 	}
 	mt1 := mt
 	mt1.Path, mt1.Phy, mt1.PhyIndex, mt1.Interfaces = mt7621p+"#1", "phy1", 1, []string{"phy1-ap0"}
@@ -82,7 +82,7 @@ func TestDevicesOfTrees(t *testing.T) {
 		}},
 		"ath9k": {{
 			Path: pciPath, Phy: "phy0", Interfaces: []string{"wlan0"}, Driver: "ath9k",
-			Stack: StackMAC80211, Bus: "pci", Chip: "AR9580", IRQs: []int{44},
+			Stack: StackMAC80211, Bus: "pci", IRQs: []int{44},
 		}},
 		"mt76": {mt, mt1},
 		"unknown-driver": {{
@@ -297,5 +297,36 @@ func TestErrNoWirelessSaysWhere(t *testing.T) {
 	_, err := Devices(tree.Dir("/nonexistent/sys"))
 	if !errors.Is(err, ErrNoWireless) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/nonexistent/sys") {
 		t.Errorf("error %v names no path", err)
+	}
+}
+
+// A tree copied without the links of /sys still tells driver, bus and chip.
+func TestDevicesFromUeventAlone(t *testing.T) {
+	root := t.TempDir()
+	dev := filepath.Join(root, "devices/pci0000:00/0000:01:00.0")
+	phy := filepath.Join(dev, "ieee80211/phy0")
+	class := filepath.Join(root, "class/ieee80211")
+	for _, dir := range []string{phy, class} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	uevent := "DRIVER=ath10k_pci\nPCI_CLASS=28000\nPCI_ID=168C:003C\nMODALIAS=pci:v0000168Cd0000003Csv00000000sd00000000bc02sc80i00\n"
+	if err := os.WriteFile(filepath.Join(dev, "uevent"), []byte(uevent), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../devices/pci0000:00/0000:01:00.0/ieee80211/phy0", filepath.Join(class, "phy0")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Devices(tree.Dir(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Device{{
+		Path: "devices/pci0000:00/0000:01:00.0", Phy: "phy0", Driver: "ath10k_pci", Stack: StackMAC80211,
+		Bus: "pci", Chip: "QCA988X", Family: "10.2.4", MaxPending: 1424,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Devices (-want +got):\n%s", diff)
 	}
 }

@@ -64,6 +64,15 @@ func driverOf(name string) driver {
 	return driver{}
 }
 
+// boundDriver is the name of the driver bound to a device. The link is there
+// whenever a driver is; trees that were copied without links have the uevent.
+func boundDriver(sys tree.FS, dev string) string {
+	if name := linkBase(sys, dev+"/driver"); name != "" {
+		return name
+	}
+	return parseUevent(text(sys, dev+"/uevent"))["DRIVER"]
+}
+
 // busOf names the bus a device sits on. The two ath10k has of its own are
 // platform devices to the kernel.
 func busOf(sys tree.FS, dev, driver string) string {
@@ -77,6 +86,13 @@ func busOf(sys tree.FS, dev, driver string) string {
 	if bus == "" { // .../bus/BUS/drivers/DRIVER tells it too
 		target, _ := sys.Readlink(dev + "/driver")
 		bus = path.Base(path.Dir(path.Dir(target)))
+	}
+	if bus == "" || bus == "." { // and so does the alias a module is loaded by
+		alias := parseUevent(text(sys, dev+"/uevent"))["MODALIAS"]
+		bus, _, _ = strings.Cut(alias, ":")
+		if bus == "of" {
+			bus = "platform"
+		}
 	}
 	switch bus {
 	case "pci", "usb", "sdio", "platform":
