@@ -81,11 +81,16 @@ func (p *Phy) AQLTxqLimit() (AQLTxqLimit, error) {
 //
 // Source: aql_txq_limit (net/mac80211/debugfs.c, aql_txq_limit_write).
 func (p *Phy) SetAQLTxqLimit(ac wlan.AC, l wlan.Limit) error {
-	err := checkLimit(ac, l)
-	if err == nil {
-		err = p.write(p.dir, aqlTxqLimit, fmt.Sprintf("%d %d %d\n", ac, l.LowUs, l.HighUs))
+	if err := checkLimit(ac, l); err != nil {
+		return fmt.Errorf("set AQL limit of %s to %s: %w", ac, l, err)
 	}
-	if err != nil {
+	return p.RestoreAQLTxqLimit(ac, l)
+}
+
+// RestoreAQLTxqLimit puts back limits that were read earlier, whatever they
+// are: what somebody else set is not ours to judge.
+func (p *Phy) RestoreAQLTxqLimit(ac wlan.AC, l wlan.Limit) error {
+	if err := p.write(p.dir, aqlTxqLimit, fmt.Sprintf("%d %d %d\n", ac, l.LowUs, l.HighUs)); err != nil {
 		return fmt.Errorf("set AQL limit of %s to %s: %w", ac, l, err)
 	}
 	return nil

@@ -199,6 +199,8 @@ func TestWrites(t *testing.T) {
 		p.SetAQLTxqLimit(wlan.BE, wlan.Limit{LowUs: 1500, HighUs: 5000}),
 		p.SetAQLTxqLimit(wlan.VO, wlan.Limit{LowUs: 1, HighUs: 1<<32 - 1}),
 		p.SetStationAQL("wlan0", mac0, wlan.BK, wlan.Limit{LowUs: 700, HighUs: 700}),
+		p.RestoreAQLTxqLimit(wlan.BE, wlan.Limit{LowUs: 9000, HighUs: 100}),
+		p.RestoreStationAQL("wlan0", mac0, wlan.VI, wlan.Limit{}),
 		p.SetAQLThreshold(0),
 		p.SetAQLThreshold(1<<32 - 1),
 	} {
@@ -210,6 +212,8 @@ func TestWrites(t *testing.T) {
 		phy0 + "aql_txq_limit: 2 1500 5000\n",
 		phy0 + "aql_txq_limit: 0 1 4294967295\n",
 		sta0 + "aql: limit 3 700 700\n",
+		phy0 + "aql_txq_limit: 2 9000 100\n",
+		sta0 + "aql: limit 1 0 0\n",
 		phy0 + "aql_threshold: 0\n",
 		phy0 + "aql_threshold: 4294967295\n",
 	}

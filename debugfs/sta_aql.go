@@ -90,11 +90,16 @@ func (p *Phy) StationAQLReader(netdev string, mac wlan.MAC) *Reader[StationAQL] 
 //
 // Source: stations/*/aql (net/mac80211/debugfs_sta.c, sta_aql_write).
 func (p *Phy) SetStationAQL(netdev string, mac wlan.MAC, ac wlan.AC, l wlan.Limit) error {
-	err := checkLimit(ac, l)
-	if err == nil {
-		err = p.write(p.stationDir(netdev, mac), staAQL, fmt.Sprintf("limit %d %d %d\n", ac, l.LowUs, l.HighUs))
+	if err := checkLimit(ac, l); err != nil {
+		return fmt.Errorf("set AQL limit of %s, %s to %s: %w", mac, ac, l, err)
 	}
-	if err != nil {
+	return p.RestoreStationAQL(netdev, mac, ac, l)
+}
+
+// RestoreStationAQL puts back a station's limits that were read earlier,
+// whatever they are.
+func (p *Phy) RestoreStationAQL(netdev string, mac wlan.MAC, ac wlan.AC, l wlan.Limit) error {
+	if err := p.write(p.stationDir(netdev, mac), staAQL, fmt.Sprintf("limit %d %d %d\n", ac, l.LowUs, l.HighUs)); err != nil {
 		return fmt.Errorf("set AQL limit of %s, %s to %s: %w", mac, ac, l, err)
 	}
 	return nil
