@@ -140,17 +140,18 @@ const (
 	demandPatience = 2 * time.Second
 
 	// searchCost is the loss of ln E at half the limit that ends halving, and
-	// searchLoss one so big that twice the limit may well gain.
+	// searchLoss one so big that twice the limit may gain probeGain: on a curve
+	// of 1 - exp(-L/knee) it would be 0.16.
 	searchCost = 0.03
-	searchLoss = 0.06
+	searchLoss = 0.12
 
 	// fullShare of samples with a stopped queue, or fullFrames of its frames,
 	// make a driver queue full. Above that L does nothing but harm: every
 	// station waits for slots, and the queue thrashes between stop and wake.
 	fullShare  = 0.1
 	fullFrames = 0.95
-	// fullDown is how fast L goes down then (in ln L per pair of trials).
-	fullDown = 0.15
+	// fullCost of ln E is what the step below L may cost to be followed then.
+	fullCost = 0.02
 
 	// trimRatio less limit may cost trimTarget of ln E.
 	trimRatio  = 0.8
@@ -279,23 +280,25 @@ func (d *delay) discard() {
 	d.begin(atL)
 }
 
-// begin starts a trial.
+// begin starts a trial. The queue settles and is measured in residencies of
+// the larger of the limits before and in it.
 func (d *delay) begin(k kind) {
-	was := d.trial.limitUs
+	was := d.trial
+	w := d.residencyUs * max(ratio[was.kind], ratio[k])
 	us := d.rail(d.limitUs * ratio[k])
 	d.trial = trial{
 		kind:    k,
 		limitUs: uint32(math.Round(us/roundUs)) * roundUs,
-		measure: d.residencies(measureResidencies, measureMin, measureMax),
+		measure: within(measureMin, measureResidencies*w, measureMax),
 	}
-	if d.trial.limitUs != was || k == atL && !d.hasBefore {
-		d.trial.settle = d.residencies(settleResidencies, settleMin, settleMax)
+	if d.trial.limitUs != was.limitUs || !d.hasBefore {
+		d.trial.settle = within(settleMin, settleResidencies*w, settleMax)
 	}
 }
 
-// residencies is the time that n residencies take, within lo and hi.
-func (d *delay) residencies(n float64, lo, hi time.Duration) time.Duration {
-	return min(max(time.Duration(n*d.residencyUs)*time.Microsecond, lo), hi)
+// within is a time in microseconds, held between two bounds.
+func within(lo time.Duration, us float64, hi time.Duration) time.Duration {
+	return min(max(time.Duration(us)*time.Microsecond, lo), hi)
 }
 
 // bound holds L within the floors and the rails. The rails win: they are what
@@ -422,9 +425,8 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 	default:
 		d.leap(now, gain, full)
 	}
-	k := d.tried
 	d.tried = atL
-	d.begin(d.next(now, k, full))
+	d.begin(d.next(now))
 }
 
 // leap acts on what a trial at half or twice L gained; full tells that the
@@ -472,16 +474,15 @@ func (d *delay) startTrimming(now time.Time) {
 func (d *delay) follows(gain float64, full bool) bool {
 	switch {
 	case d.tried == doubled:
-		return gain > probeGain && !d.middleFull
+		return gain > probeGain && !d.middleFull // never into a full queue
 	case d.phase == trimming && !full:
 		return gain > -probeCost
 	}
 	return gain > -searchCost
 }
 
-// next chooses what to compare L with, after a trial of kind k; full tells that
-// the driver queue is full at L.
-func (d *delay) next(now time.Time, k kind, full bool) kind {
+// next chooses what to compare L with.
+func (d *delay) next(now time.Time) kind {
 	switch {
 	case d.phase == doubling && d.room(doubled):
 		return doubled
@@ -489,8 +490,6 @@ func (d *delay) next(now time.Time, k kind, full bool) kind {
 		return halved
 	case d.phase != trimming:
 		d.startTrimming(now)
-	case full && k != halved && d.room(halved):
-		return halved
 	case !now.Before(d.up.due) && d.room(doubled):
 		return doubled
 	case !now.Before(d.down.due) && d.room(halved):
@@ -516,8 +515,8 @@ func (d *delay) trim(cost float64, full bool) {
 	if d.trims < boldTrims {
 		by *= boldFactor
 	}
-	if full && d.slope < trimTarget {
-		by = -fullDown
+	if full && cost < fullCost {
+		by = math.Log(trimRatio)
 	}
 	d.trims++
 	d.move(d.limitUs * math.Exp(by))
