@@ -37,6 +37,8 @@ func stationKnob(mac wlan.MAC, ac wlan.AC) string {
 type knobs struct {
 	env Env
 	phy *debugfs.Phy
+	// restoring lets odd values through: they are what was found.
+	restoring bool
 }
 
 // get returns a knob's present value.
@@ -92,6 +94,9 @@ func (k knobs) write(name, value string) error {
 		if err != nil || !ok {
 			return fmt.Errorf("knob %s: bad value %q", name, value)
 		}
+		if k.restoring {
+			return k.phy.RestoreAQLTxqLimit(ac, l)
+		}
 		return k.phy.SetAQLTxqLimit(ac, l)
 	case name == knobThreshold:
 		us, err := strconv.ParseUint(value, 10, 32)
@@ -109,6 +114,9 @@ func (k knobs) write(name, value string) error {
 		l, err := parseLimit(value)
 		if err != nil {
 			return fmt.Errorf("knob %s: bad value %q", name, value)
+		}
+		if k.restoring {
+			return k.phy.RestoreStationAQL(netdev, mac, ac, l)
 		}
 		return k.phy.SetStationAQL(netdev, mac, ac, l)
 	}

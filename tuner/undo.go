@@ -25,7 +25,7 @@ type journal struct {
 // has registered the radio anew since.
 func newJournal(env Env, phy *debugfs.Phy, path string, phyIndex int) (*journal, error) {
 	j := &journal{
-		knobs: knobs{env, phy},
+		knobs: knobs{env: env, phy: phy},
 		store: newStore(env.StateDir),
 		id: Originals{
 			Version: originalsVersion, BootID: sysfs.BootID(env.Proc),
@@ -138,6 +138,8 @@ func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change,
 	slices.SortStableFunc(todo, func(a, b Original) int {
 		return boolInt(strings.HasPrefix(a.Knob, knobStation)) - boolInt(strings.HasPrefix(b.Knob, knobStation))
 	})
+	knobs := j.knobs
+	knobs.restoring = true
 	var changes []Change
 	var left []Original
 	var errs []error
@@ -155,7 +157,7 @@ func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change,
 			c.Result = Unchanged
 		default:
 			c.Result = Applied
-			err = j.knobs.set(o.Knob, o.Value)
+			err = knobs.set(o.Knob, o.Value)
 		}
 		if err != nil {
 			c.Result, c.Reason = failure(err)
