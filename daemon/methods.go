@@ -1,0 +1,261 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"airtuned/daemon/config"
+	"airtuned/daemon/control"
+	"airtuned/policies"
+	"airtuned/tuner"
+)
+
+// selector is the parameter of methods that are about radios; empty for all.
+type selector struct {
+	Radio string `json:"radio"`
+}
+
+// changes is the result of methods that change knobs.
+type changes struct {
+	Changes []tuner.Change `json:"changes"`
+}
+
+// methods is the control interface.
+//
+//	status                    {version, uptime_s, radios: [status]}
+//	radios                    {radios: [as detected], warnings}
+//	policy  {radio?, policy?} {radios: [{path, phy, policy}], policies}; setting one is a change
+//	tune    {radio?, policy?, dry_run?}  {changes}; holds the radio until resume
+//	hold    {radio?, reason?} {}
+//	resume  {radio?}          {}
+//	restore {radio?}          {changes}; keeps originals until resume
+//	reload                    {config}
+func (d *daemon) methods() map[string]control.Method {
+	return map[string]control.Method{
+		"status":  {Call: d.callStatus},
+		"radios":  {Call: d.callRadios},
+		"policy":  {Call: d.callPolicy}, // says itself who may change it
+		"tune":    {Change: true, Call: d.callTune},
+		"hold":    {Change: true, Call: d.callHold},
+		"resume":  {Change: true, Call: d.callResume},
+		"restore": {Change: true, Call: d.callRestore},
+		"reload":  {Change: true, Call: d.callReload},
+	}
+}
+
+func (d *daemon) callStatus(ctx context.Context, c control.Call) (any, error) {
+	if err := c.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	return struct {
+		Version string         `json:"version"`
+		UptimeS float64        `json:"uptime_s"`
+		Radios  []tuner.Status `json:"radios"`
+	}{d.Version, math.Round(time.Since(d.started).Seconds()*10) / 10, d.statuses(ctx)}, nil
+}
+
+func (d *daemon) callRadios(ctx context.Context, c control.Call) (any, error) {
+	if err := c.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	out := tuner.Detection{Radios: []tuner.Radio{}, Warnings: []tuner.Warning{}}
+	for _, s := range d.statuses(ctx) {
+		out.Radios = append(out.Radios, s.Radio)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out.Warnings = append(out.Warnings, d.warnings...)
+	return out, nil
+}
+
+func (d *daemon) callTune(ctx context.Context, c control.Call) (any, error) {
+	var p struct {
+		selector
+		Policy string `json:"policy"`
+		DryRun bool   `json:"dry_run"`
+	}
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := checkPolicy(p.Policy); err != nil {
+		return nil, err
+	}
+	return d.change(ctx, p.Radio, func(r *radio) ([]tuner.Change, error) {
+		return ask(ctx, r, func(t *tuner.Tuner, now time.Time) ([]tuner.Change, error) {
+			policy := p.Policy
+			if policy == "" {
+				policy = r.current.Policy
+			}
+			return t.Tune(policy, p.DryRun, now)
+		})
+	})
+}
+
+func (d *daemon) callRestore(ctx context.Context, c control.Call) (any, error) {
+	var p selector
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	return d.change(ctx, p.Radio, func(r *radio) ([]tuner.Change, error) {
+		return ask(ctx, r, func(t *tuner.Tuner, _ time.Time) ([]tuner.Change, error) { return t.Restore("restored by command") })
+	})
+}
+
+func (d *daemon) callHold(ctx context.Context, c control.Call) (any, error) {
+	var p struct {
+		selector
+		Reason string `json:"reason"`
+	}
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Reason == "" {
+		p.Reason = "held by command"
+	}
+	return struct{}{}, d.each(ctx, p.Radio, func(r *radio) error {
+		_, err := ask(ctx, r, func(t *tuner.Tuner, _ time.Time) (struct{}, error) {
+			t.Hold(p.Reason)
+			return struct{}{}, nil
+		})
+		return err
+	})
+}
+
+func (d *daemon) callResume(ctx context.Context, c control.Call) (any, error) {
+	var p selector
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	return struct{}{}, d.each(ctx, p.Radio, func(r *radio) error { return r.resume(ctx) })
+}
+
+func (d *daemon) callPolicy(ctx context.Context, c control.Call) (any, error) {
+	var p struct {
+		selector
+		Policy string `json:"policy"`
+	}
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	if err := checkPolicy(p.Policy); err != nil {
+		return nil, err
+	}
+	if p.Policy != "" && !c.MayChange {
+		return nil, control.Errorf(control.CodeDenied, "changing the policy is for root only")
+	}
+	radios, err := d.pick(ctx, p.Radio)
+	if err != nil {
+		return nil, err
+	}
+	type entry struct {
+		Path   string `json:"path"`
+		Phy    string `json:"phy"`
+		Policy string `json:"policy"`
+	}
+	out := struct {
+		Radios   []entry  `json:"radios"`
+		Policies []string `json:"policies"`
+	}{[]entry{}, policies.Names()}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range radios {
+		if p.Policy != "" {
+			r.policy = p.Policy
+			r.configure(r.want)
+		}
+		out.Radios = append(out.Radios, entry{r.path, r.seen.phy, r.want.Policy})
+	}
+	return out, nil
+}
+
+func (d *daemon) callReload(_ context.Context, c control.Call) (any, error) {
+	if err := c.Decode(&struct{}{}); err != nil {
+		return nil, err
+	}
+	if err := d.reload("asked to"); err != nil {
+		return nil, control.Errorf(control.CodeConfiguration, "%v", err)
+	}
+	return map[string]string{"config": d.configFile()}, nil
+}
+
+func (d *daemon) configFile() string {
+	if d.Config != "" {
+		return d.Config
+	}
+	return config.DefaultPath
+}
+
+func checkPolicy(name string) error {
+	if name != "" && !slices.Contains(policies.Names(), name) {
+		return control.Errorf(control.CodeParams, "unknown policy %q (allowed: %s)", name, strings.Join(policies.Names(), ", "))
+	}
+	return nil
+}
+
+// pick returns the radios that a selector means.
+func (d *daemon) pick(ctx context.Context, sel string) ([]*radio, error) {
+	all := d.all()
+	if sel == "" {
+		return all, nil
+	}
+	var known []tuner.Radio
+	for _, s := range d.statuses(ctx) {
+		known = append(known, s.Radio)
+	}
+	meant, err := tuner.Select(known, sel)
+	if err != nil {
+		return nil, control.Errorf(control.CodeNoRadio, "%v", err)
+	}
+	return slices.DeleteFunc(all, func(r *radio) bool {
+		return !slices.ContainsFunc(meant, func(m tuner.Radio) bool { return m.Path == r.path })
+	}), nil
+}
+
+// each does something with the radios a selector means, all at once, so that
+// one that is blocked does not cost the others their turn.
+func (d *daemon) each(ctx context.Context, sel string, do func(*radio) error) error {
+	radios, err := d.pick(ctx, sel)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(radios))
+	var wg sync.WaitGroup
+	for i, r := range radios {
+		wg.Go(func() {
+			if err := do(r); errors.Is(err, context.DeadlineExceeded) {
+				errs[i] = control.Errorf(control.CodeBusy, "%s is blocked in the kernel; try again", r.path)
+			} else if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", r.path, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// change is each for what changes knobs.
+func (d *daemon) change(ctx context.Context, sel string, do func(*radio) ([]tuner.Change, error)) (any, error) {
+	var mu sync.Mutex
+	byPath := map[string][]tuner.Change{}
+	err := d.each(ctx, sel, func(r *radio) error {
+		c, err := do(r)
+		mu.Lock()
+		defer mu.Unlock()
+		byPath[r.path] = c
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := changes{[]tuner.Change{}}
+	for _, r := range d.all() {
+		out.Changes = append(out.Changes, byPath[r.path]...)
+	}
+	return out, nil
+}
