@@ -186,9 +186,10 @@ const (
 	linkChanged = 0.25
 	linkBroke   = 0.7
 
-	// floorFrames is how many frames' airtime a limit must hold: with less
-	// there is one frame in the air and none behind it.
-	floorFrames = 3
+	// floorFrames is how many frames' airtime a limit must be worth. AQL lets a
+	// queue exceed its limit by a frame, so this holds three: one in the air, one
+	// behind it, and one for when a completion comes late.
+	floorFrames = 2.5
 	// floorMemory is the weight of the past in the smoothed floor, floorSlack
 	// how much L may be below it before it is moved.
 	floorMemory = 0.5
