@@ -386,14 +386,16 @@ func (o *Observation) full() bool {
 		o.Frames.N > 0 && o.FramesMax > 0 && o.Frames.Mean > fullFrames*float64(o.FramesMax)
 }
 
-// linkDiffers judges one window's ln E against the last trial at L.
+// linkDiffers judges one window's ln E against the last trial at L. Only near L
+// is a big difference the link's; a bit below it, it may be the one frame of a
+// slow link that mattered.
 func (d *delay) linkDiffers(lnE float64) bool {
 	t := &d.trial
 	if !d.hasBefore || t.kind == halved || t.kind == doubled {
 		return false
 	}
 	change := math.Abs(lnE - d.before)
-	if change < linkChanged {
+	if change < linkChanged || t.kind == below && lnE < d.before && change < linkBroke {
 		t.odd = 0
 		return false
 	}
