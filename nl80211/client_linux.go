@@ -43,13 +43,24 @@ func Dial() (*Client, error) {
 	return newClient(func() (*genetlink.Conn, error) { return genetlink.Dial(nil) }, Timeout)
 }
 
-func newClient(dial func() (*genetlink.Conn, error), timeout time.Duration) (*Client, error) {
-	c := &Client{
+// New returns a client that connects when it is first asked something. It is
+// for programs that may be there before nl80211 is; until then requests fail
+// with ErrUnavailable.
+func New() *Client {
+	return unconnected(func() (*genetlink.Conn, error) { return genetlink.Dial(nil) }, Timeout)
+}
+
+func unconnected(dial func() (*genetlink.Conn, error), timeout time.Duration) *Client {
+	return &Client{
 		dial:    dial,
 		timeout: timeout,
 		turn:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
 	}
+}
+
+func newClient(dial func() (*genetlink.Conn, error), timeout time.Duration) (*Client, error) {
+	c := unconnected(dial, timeout)
 	var err error
 	if c.sock, err = c.open(); err != nil {
 		return nil, err

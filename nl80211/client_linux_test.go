@@ -92,6 +92,10 @@ func TestDialUnavailable(t *testing.T) {
 			if c != nil || !errors.Is(err, ErrUnavailable) || !errors.Is(err, tt.want) {
 				t.Errorf("got %v, %v; want ErrUnavailable and %v", c, err, tt.want)
 			}
+			// A client made beforehand says the same at each request.
+			if _, err := unconnected(tt.dial, Timeout).Wiphys(); !errors.Is(err, ErrUnavailable) || !errors.Is(err, tt.want) {
+				t.Errorf("Wiphys: got %v; want ErrUnavailable and %v", err, tt.want)
+			}
 		})
 	}
 }

@@ -16,6 +16,9 @@ var errOS = fmt.Errorf("%w: not on %s", ErrUnavailable, runtime.GOOS)
 // Dial fails with ErrUnavailable.
 func Dial() (*Client, error) { return nil, errOS }
 
+// New returns a client whose requests fail with ErrUnavailable.
+func New() *Client { return new(Client) }
+
 // Close does nothing.
 func (*Client) Close() error { return nil }
 

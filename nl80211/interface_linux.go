@@ -8,7 +8,6 @@ import (
 
 	"github.com/mdlayher/genetlink"
 	"github.com/mdlayher/netlink"
-	"github.com/mdlayher/wifi"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,7 +60,7 @@ func parseInterface(b []byte) (ifi Interface, gen generation, err error) {
 		case unix.NL80211_ATTR_WDEV:
 			ifi.WDEV = ad.Uint64()
 		case unix.NL80211_ATTR_IFTYPE:
-			ifi.Type = typeName(wifi.InterfaceType(ad.Uint32()))
+			ifi.Type = typeName(ad.Uint32())
 		case unix.NL80211_ATTR_MAC:
 			ifi.MAC = decodeMAC(ad)
 		case unix.NL80211_ATTR_WIPHY_FREQ:
@@ -85,33 +84,33 @@ func parseInterface(b []byte) (ifi Interface, gen generation, err error) {
 }
 
 // typeName is what iw calls an interface type (iw, util.c, ifmodes).
-func typeName(t wifi.InterfaceType) string {
+func typeName(t uint32) string {
 	switch t {
-	case wifi.InterfaceTypeUnspecified:
+	case unix.NL80211_IFTYPE_UNSPECIFIED:
 		return "unspecified"
-	case wifi.InterfaceTypeAdHoc:
+	case unix.NL80211_IFTYPE_ADHOC:
 		return "IBSS"
-	case wifi.InterfaceTypeStation:
+	case unix.NL80211_IFTYPE_STATION:
 		return "managed"
-	case wifi.InterfaceTypeAP:
+	case unix.NL80211_IFTYPE_AP:
 		return "AP"
-	case wifi.InterfaceTypeAPVLAN:
+	case unix.NL80211_IFTYPE_AP_VLAN:
 		return "AP/VLAN"
-	case wifi.InterfaceTypeWDS:
+	case unix.NL80211_IFTYPE_WDS:
 		return "WDS"
-	case wifi.InterfaceTypeMonitor:
+	case unix.NL80211_IFTYPE_MONITOR:
 		return "monitor"
-	case wifi.InterfaceTypeMeshPoint:
+	case unix.NL80211_IFTYPE_MESH_POINT:
 		return "mesh point"
-	case wifi.InterfaceTypeP2PClient:
+	case unix.NL80211_IFTYPE_P2P_CLIENT:
 		return "P2P-client"
-	case wifi.InterfaceTypeP2PGroupOwner:
+	case unix.NL80211_IFTYPE_P2P_GO:
 		return "P2P-GO"
-	case wifi.InterfaceTypeP2PDevice:
+	case unix.NL80211_IFTYPE_P2P_DEVICE:
 		return "P2P-device"
-	case wifi.InterfaceTypeOCB:
+	case unix.NL80211_IFTYPE_OCB:
 		return "outside context of a BSS"
-	case wifi.InterfaceTypeNAN:
+	case unix.NL80211_IFTYPE_NAN:
 		return "NAN"
 	}
 	return "unknown mode (" + strconv.Itoa(int(t)) + ")"

@@ -190,7 +190,7 @@ func TestTypeName(t *testing.T) {
 		"P2P-device", "outside context of a BSS", "NAN", "unknown mode (13)",
 	}
 	for i, want := range want {
-		if got := typeName(wifi.InterfaceType(i)); got != want {
+		if got := typeName(uint32(i)); got != want {
 			t.Errorf("typeName(%d) = %q, want %q", i, got, want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -81,7 +80,7 @@ func removeStale(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("open the control socket: %s is there and is not a socket; remove it or choose another path", path)
 	}
-	conn, err := net.DialTimeout("unix", path, time.Second)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err == nil {
 		conn.Close()
 		return fmt.Errorf("%w: it answers at %s", ErrRunning, path)
