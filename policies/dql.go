@@ -29,10 +29,12 @@ type dql struct {
 	meter        meter
 
 	limitUs uint32
+	// starting is set until the first step.
+	starting bool
 	// bestRate is the highest airtime delivered per time, which forgets itself.
 	bestRate float64
-	// settling is set in the window after a change of the limit.
-	settling bool
+	// settle is the time left until the queue has got to a new limit.
+	settle time.Duration
 	// prevStarved is set when the window before looked starved already.
 	prevStarved bool
 	// ungrownRate is what was delivered before the limit grew, 0 once that has
@@ -58,6 +60,8 @@ const (
 	// dqlShrink bounds shrinking per hold time, to stay close to where the
 	// delivered airtime was known.
 	dqlShrink = 0.85
+	// dqlSettle is the number of residencies that a new limit takes to act.
+	dqlSettle = 3
 	// dqlForget is the time in which the best rate falls by a factor of e, so
 	// that a channel that got worse is not taken for starvation for ever.
 	dqlForget = 5 * time.Minute
@@ -77,10 +81,10 @@ func (d *dql) Name() string { return "dql" }
 // reset is dql_reset. It starts where the other policies do, not at the least
 // limit as the kernel does: a window is too long to starve for.
 func (d *dql) reset() {
-	d.limitUs = d.clamp(startUs)
+	d.limitUs, d.starting = d.clamp(startUs), true
 	d.bestRate, d.ungrownRate, d.prevStarved = 0, 0, false
 	d.restartSlack(time.Time{})
-	d.settling = true
+	d.settle = settleMax
 }
 
 // Decide is dql_completed, with a window for a completion.
@@ -100,8 +104,8 @@ func (d *dql) Decide(o *Observation) Decision {
 		d.restartSlack(o.Now)
 	case !inForce(o, d.limitUs):
 		// Not our limit: nothing to learn.
-	case d.settling:
-		d.settling = false
+	case d.settle > 0:
+		d.settle = min(d.settle, dqlSettle*time.Duration(o.residency())*time.Microsecond) - o.Window
 	default:
 		reason = d.completed(o, delivered/float64(o.Window.Microseconds()))
 	}
@@ -118,6 +122,10 @@ func (d *dql) completed(o *Observation, rate float64) string {
 		// The kernel starts at the least limit and grows while that starves. So
 		// does this, from where it starts: one step up shows whether it did.
 		d.bestRate = rate
+		if !d.starting || o.full() {
+			return "holding"
+		}
+		d.starting = false
 		d.grow(o.Now, rate, dqlGrow)
 		return "starting: growing"
 	}
@@ -129,13 +137,13 @@ func (d *dql) completed(o *Observation, rate float64) string {
 	// It did if a larger limit delivered more: the growth just made did, ...
 	gained := d.ungrownRate > 0 && rate > d.ungrownRate*(1+dqlStarved)
 	d.ungrownRate = 0
-	if gained {
+	if gained && !o.full() {
 		d.grow(o.Now, rate, dqlGrow)
 		return "starved: growing"
 	}
 	// ... or a former one did. One window alone may be noise.
 	lost := 1 - rate/d.bestRate
-	starved := lost > dqlStarved
+	starved := lost > dqlStarved && !o.full() // a full queue does not starve
 	if starved && d.prevStarved {
 		// The kernel adds what was sent and completed in the interval, that is
 		// what would have fitted. The like of it is the airtime lost; fourfold,
@@ -147,13 +155,8 @@ func (d *dql) completed(o *Observation, rate float64) string {
 	if starved {
 		return "holding"
 	}
-	// Second branch: busy all the time, so see what was too much. Slack is what
-	// was in the queue in excess of what was needed: the lowest level of
-	// pending, less a reserve, per station that may hold a limit's worth.
-	slack := max(o.Pending.Min, 0) / float64(max(o.Active(), 1)) / 2
-	if o.Pending.N == 0 {
-		slack = 0
-	}
+	// Second branch: busy all the time, so see what was too much.
+	slack := d.slack(o)
 	if !d.hasSlack {
 		d.lowestSlackUs, d.hasSlack, d.slackStart = slack, true, o.Now
 	}
@@ -163,10 +166,28 @@ func (d *dql) completed(o *Observation, rate float64) string {
 	if o.Now.Sub(d.slackStart) < dqlHold {
 		return "holding"
 	}
-	us := max(float64(d.limitUs)-d.lowestSlackUs, dqlShrink*float64(d.limitUs))
+	us := float64(d.limitUs) - d.lowestSlackUs
+	if !o.full() {
+		us = max(us, dqlShrink*float64(d.limitUs))
+	}
 	d.restartSlack(o.Now)
 	d.set(us)
 	return "slack: shrinking"
+}
+
+// slack is by how much the limit was more than needed, per station that may
+// hold a limit's worth. The kernel takes the limit less twice what completed:
+// twice, to leave as much again in reserve.
+func (d *dql) slack(o *Observation) float64 {
+	stations := float64(max(o.Active(), 1))
+	switch {
+	case o.Pending.N == 0:
+		return 0
+	case o.full():
+		// The limit was not even reached.
+		return max(float64(d.limitUs)-o.Pending.Max/stations, 0)
+	}
+	return max(o.Pending.Min, 0) / stations / 2 // what never left; half in reserve
 }
 
 // grow raises the limit and starts collecting slack anew, as the kernel does.
@@ -184,7 +205,7 @@ func (d *dql) restartSlack(now time.Time) {
 // anew.
 func (d *dql) set(us float64) {
 	if limit := d.clamp(us); limit != d.limitUs {
-		d.limitUs, d.settling = limit, true
+		d.limitUs, d.settle = limit, settleMax
 	}
 }
 
