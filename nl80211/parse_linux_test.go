@@ -450,7 +450,7 @@ func TestSecondOpinion(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantIfi := Interface{
-		Index: ifis[0].Index, Name: ifis[0].Name, Wiphy: ifis[0].PHY, WDEV: ifi.WDEV, Type: typeName(ifis[0].Type),
+		Index: ifis[0].Index, Name: ifis[0].Name, Wiphy: ifis[0].PHY, WDEV: ifi.WDEV, Type: typeName(uint32(ifis[0].Type)),
 		MAC: wlan.MAC(ifis[0].HardwareAddr), FrequencyMHz: ifis[0].Frequency, TXQ: ifi.TXQ,
 	}
 	if diff := cmp.Diff(wantIfi, ifi); diff != "" {
