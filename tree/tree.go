@@ -4,7 +4,8 @@
 //
 // Kernel files are not ordinary files: every read renders the text anew, every
 // write is one command. So there is no seeking and no buffering here: a read
-// is one pread at offset 0 and a write is one write(2).
+// is one pread at offset 0 and a write is one write(2). A few files know only
+// the read of an open file's start; those are opened for each.
 //
 // Watching for change is not part of it: the daemon does that, once, and the
 // loop only ever learns "look again", so that it runs the same on virtual time.
@@ -140,7 +141,7 @@ func (d Dir) Open(name string) (File, error) {
 	if err != nil {
 		return nil, d.full(err)
 	}
-	return &file{f: f, fd: int(f.Fd()), path: Join(d, name)}, nil
+	return &file{f: f, fd: int(f.Fd()), path: Join(d, name), dir: d, name: name}, nil
 }
 
 // Write opens an existing file, writes p at once and closes it.
@@ -203,11 +204,39 @@ type file struct {
 	f    *os.File
 	fd   int
 	path string
+	dir  Dir
+	name string
 }
 
 func (f *file) ReadFresh(p []byte) (int, error) {
 	for {
 		n, err := unix.Pread(f.fd, p, 0)
+		switch err {
+		case nil:
+			return n, nil
+		case unix.EINTR:
+		case unix.ESPIPE:
+			return f.readAnew(p)
+		default:
+			return 0, &fs.PathError{Op: "read", Path: f.path, Err: err}
+		}
+	}
+}
+
+// readAnew is ReadFresh for files that cannot be read at an offset: those that
+// the kernel makes with debugfs_create_u32 and its like (fs/libfs.c,
+// simple_attr_open), e.g. aql_threshold.
+func (f *file) readAnew(p []byte) (int, error) {
+	if info, err := f.f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0, &fs.PathError{Op: "read", Path: f.path, Err: unix.ESPIPE} // a fifo
+	}
+	again, err := f.dir.Open(f.name)
+	if err != nil {
+		return 0, err
+	}
+	defer again.Close()
+	for {
+		n, err := unix.Read(again.(*file).fd, p)
 		if err == nil {
 			return n, nil
 		}
