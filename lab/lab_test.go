@@ -21,7 +21,7 @@ var only = flag.String("inside", "", "run only the tests of lab/inside that matc
 func TestLab(t *testing.T) {
 	programs := t.TempDir()
 	build(t, filepath.Join(programs, "inside.test"), "test", "-c", "-tags", "lab", "airtuned/lab/inside")
-	build(t, filepath.Join(programs, "airtuned"), "build", "-trimpath", "airtuned/cmd/airtuned")
+	build(t, filepath.Join(programs, "airtuned"), "build", "-trimpath", "-buildvcs=false", "airtuned/cmd/airtuned")
 
 	for _, b := range []struct{ name, kernel, tests string }{
 		// On a kernel with all of mac80211's files.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,19 +37,26 @@ type ran struct {
 // boot runs those tests of package inside that match in a kernel of their own.
 // The folder of programs must hold inside.test and airtuned.
 func boot(t *testing.T, kernel, programs, tests string) ran {
+	// The current directory is all the kernel and the tests know of where they
+	// are. The command line, which is the same in each run so that runs can be
+	// the same, reaches it through the host's /proc.
 	dir := t.TempDir()
+	for _, program := range []string{"inside.test", "airtuned"} {
+		if err := os.Link(filepath.Join(programs, program), filepath.Join(dir, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cmd := exec.Command(filepath.Join(kernels(t), kernel),
 		// The host's files, but read-only.
 		"root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-		"init="+filepath.Join(programs, "inside.test"),
-		// These reach the tests as environment variables.
-		"LAB_PROGRAMS="+programs, "LAB_OUTPUT="+dir,
+		"init=/proc/self/cwd/inside.test",
 		"mac80211_hwsim.radios=2",
 		// Nobody waits for anything, and each run is the same.
 		"time-travel=inf-cpu", "time-travel-start=1700000000000000000", "lab_seed=1",
-		"mem=512M", "uml_dir="+dir+"/", "umid=lab", "panic=-1",
+		"mem=512M", "uml_dir=./", "umid=lab", "panic=-1",
 		"con=null", "con0=null,fd:1", "ssl=null",
 		"--", "-test.v=test2json", "-test.run="+tests, "-test.timeout="+insideTime.String())
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // for the file that is UML's memory
 	// A pipe to us, because UML polls its console, which a file does not allow.
 	var console bytes.Buffer
@@ -67,7 +75,7 @@ func boot(t *testing.T, kernel, programs, tests string) ran {
 // host: they form a group of their own, so that none of them outlives the test.
 func run(t *testing.T, cmd *exec.Cmd) (how string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := startUnrandomized(cmd); err != nil {
 		t.Fatal(err)
 	}
 	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -81,6 +89,19 @@ func run(t *testing.T, cmd *exec.Cmd) (how string) {
 		return err.Error()
 	}
 	return "powered off"
+}
+
+// startUnrandomized starts a command without address space randomization, as
+// far as the host allows: addresses leak into what a kernel decides.
+func startUnrandomized(cmd *exec.Cmd) error {
+	const query, addrNoRandomize = 0xffffffff, 0x0040000 // personality(2)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if before, _, errno := syscall.Syscall(syscall.SYS_PERSONALITY, query, 0, 0); errno == 0 {
+		syscall.Syscall(syscall.SYS_PERSONALITY, before|addrNoRandomize, 0, 0)
+		defer syscall.Syscall(syscall.SYS_PERSONALITY, before, 0, 0)
+	}
+	return cmd.Start()
 }
 
 // kernels is the folder that kernel/build.sh keeps its kernels in.
@@ -140,10 +161,7 @@ func report(t *testing.T, r ran) {
 		})
 	}
 	if len(names) == 0 || !complete {
-		t.Errorf("%d tests ran, not to the end; the kernel: %s\n--- output\n%s\n--- console\n%s",
-			len(names), r.how, tail(r.output), tail(r.console))
+		t.Errorf("%d tests ran, not to the end. The kernel: %s. Its console:\n%s",
+			len(names), r.how, r.console[max(0, len(r.console)-16<<10):])
 	}
 }
-
-// tail is the end of a long text.
-func tail(b []byte) []byte { return b[max(0, len(b)-16<<10):] }

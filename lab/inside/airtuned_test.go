@@ -20,16 +20,26 @@ import (
 )
 
 const (
-	airtuned = programs + "/airtuned"
+	airtuned = shared + "/airtuned"
 	stateDir = "/run/airtuned"
 )
 
-// forced makes the daemon write limits although they do nothing on hwsim.
+// forced has limits written although they do nothing on hwsim, and other ones
+// than the kernel's.
 const forced = `
 radios:
   - match: {driver: mac80211_hwsim}
     policy: static
+    limits: {max: 2ms}
     force: true
+`
+
+// unforced does not.
+const unforced = `
+radios:
+  - match: {driver: mac80211_hwsim}
+    policy: static
+    limits: {max: 2ms}
 `
 
 // radio is what these tests look at in a radio of detect or status.
@@ -240,50 +250,53 @@ func TestAirtunedDetect(t *testing.T) {
 	}
 }
 
+// limitResults counts the results of changes to AQL limits.
+func limitResults(changes []change) map[string]int {
+	n := map[string]int{}
+	for _, c := range changes {
+		if strings.HasPrefix(c.Knob, "aql_txq_limit/") {
+			n[c.Result]++
+		}
+	}
+	return n
+}
+
 // TestAirtunedTuneUnforced: limits do nothing without the AQL feature, so they
 // are not touched.
 func TestAirtunedTuneUnforced(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "airtuned.yaml")
+	write(t, conf, unforced)
 	var result struct{ Changes []change }
-	airtunedJSON(t, 3, &result, "tune", "--policy", "static")
-	for _, c := range result.Changes {
-		if c.Result == "applied" {
-			t.Errorf("applied without --force: %+v", c)
-		}
+	airtunedJSON(t, 3, &result, "tune", "--config", conf)
+	if n := limitResults(result.Changes); n["unsupported"] != 8 {
+		t.Errorf("results %v, want 4 limits of 2 radios unsupported", n)
 	}
 	untouched(t)
 }
 
 func TestAirtunedTune(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "airtuned.yaml")
+	write(t, conf, forced)
 	t.Cleanup(func() { must(t, airtuned+" restore") })
 
-	results := func(changes []change) map[string]int {
-		n := map[string]int{}
-		for _, c := range changes {
-			if strings.HasPrefix(c.Knob, "aql_txq_limit/") {
-				n[c.Result]++
-			}
-		}
-		return n
-	}
-
-	if n := results(tune(t, "--policy", "static", "--force", "--dry-run")); n["planned"] != 8 {
+	if n := limitResults(tune(t, "--config", conf, "--dry-run")); n["planned"] != 8 {
 		t.Errorf("results of a dry run %v, want 4 limits of 2 radios planned", n)
 	}
 	untouched(t)
 
-	changes := tune(t, "--policy", "static", "--force")
-	if n := results(changes); n["applied"] != 8 {
+	changes := tune(t, "--config", conf)
+	if n := limitResults(changes); n["applied"] != 8 {
 		t.Fatalf("results %v, want 4 limits of 2 radios applied: %+v", n, changes)
 	}
 	for _, c := range changes {
 		if ac, ok := strings.CutPrefix(c.Knob, "aql_txq_limit/"); ok {
-			row := ac + "\t" + strings.Replace(c.To, "/", "\t\t", 1)
+			row := ac + "\t" + strings.Replace(c.To, "/", "\t\t", 1) + "\n"
 			if text := read(t, "/sys/kernel/debug/ieee80211/"+c.Phy+"/aql_txq_limit"); !strings.Contains(text, row) {
 				t.Errorf("%+v, but the kernel says:\n%s", c, text)
 			}
 		}
 	}
-	if n := results(tune(t, "--policy", "static", "--force")); n["unchanged"] != 8 {
+	if n := limitResults(tune(t, "--config", conf)); n["unchanged"] != 8 {
 		t.Errorf("results of the second time %v, want all unchanged", n)
 	}
 
@@ -293,7 +306,7 @@ func TestAirtunedTune(t *testing.T) {
 
 // TestAirtunedObserves: so does the daemon, and says why.
 func TestAirtunedObserves(t *testing.T) {
-	start(t, "radios: [{match: {driver: mac80211_hwsim}, policy: static}]")
+	start(t, unforced)
 	for _, r := range radios(t) {
 		follows(t, r.path, state("observing", "AQL"))
 	}
@@ -514,7 +527,7 @@ func TestAirtunedForeignWrite(t *testing.T) {
 	t.Cleanup(func() {
 		write(t, r.debugfs("aql_txq_limit"), "2 5000 12000")
 	})
-	follows(t, r.path, state("held", "foreign"))
+	follows(t, r.path, state("held", "another program"))
 	time.Sleep(30 * time.Second)
 	if text := r.limits(t); !strings.Contains(text, "BE\t3333\t\t4444\n") {
 		t.Errorf("the daemon overwrote another's limits:\n%s", text)
@@ -549,7 +562,9 @@ func TestNoDebugfs(t *testing.T) {
 		t.Errorf("no warning names %s: %+v", option, found.Warnings)
 	}
 
-	if stdout, stderr, code := command(t, airtuned, "tune", "--policy", "static", "--force"); code != 3 || !strings.Contains(stdout+stderr, option) {
+	conf := filepath.Join(t.TempDir(), "airtuned.yaml")
+	write(t, conf, forced)
+	if stdout, stderr, code := command(t, airtuned, "tune", "--config", conf); code != 3 || !strings.Contains(stdout+stderr, option) {
 		t.Errorf("tune: exit code %d, want 3 and %s to be named\n%s%s", code, option, stdout, stderr)
 	}
 

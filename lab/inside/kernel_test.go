@@ -15,6 +15,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"airtuned/tree"
 )
 
 // What airtuned takes for granted of a real kernel, without airtuned.
@@ -70,6 +72,19 @@ func TestKernelLimits(t *testing.T) {
 
 	if got := strings.TrimSpace(read(t, r.debugfs("aql_threshold"))); got != "24000" {
 		t.Errorf("aql_threshold is %q, want 24000", got)
+	}
+	// This file refuses pread; an open one has to be fresh all the same.
+	f, err := tree.Dir("/sys/kernel/debug").Open("ieee80211/" + r.phy + "/aql_threshold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, want := range []string{"20000\n", "24000\n"} {
+		write(t, r.debugfs("aql_threshold"), want)
+		b := make([]byte, 64)
+		if n, err := f.ReadFresh(b); err != nil || string(b[:n]) != want {
+			t.Errorf("aql_threshold after a write of %q: %q, %v", want, b[:n], err)
+		}
 	}
 	// 6.1's hwsim has no txqs: this is what a driver without them looks like.
 	if _, err := os.Stat(r.debugfs("aqm")); !os.IsNotExist(err) {

@@ -19,12 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where two folders of the host appear: that with the programs under test, and
-// that which our output goes to.
-const (
-	programs = "/run/lab/programs"
-	results  = "/run/lab/results"
-)
+// shared is where the host's folder for this run appears: the programs under
+// test, and the file that our output goes to.
+const shared = "/run/lab"
 
 func TestMain(m *testing.M) {
 	if os.Getpid() != 1 {
@@ -51,11 +48,11 @@ func boot() error {
 		{"debugfs", "/sys/kernel/debug", "debugfs", ""},
 		{"tmpfs", "/run", "tmpfs", "mode=755"},
 		{"tmpfs", "/tmp", "tmpfs", ""},
-		{"none", programs, "hostfs", os.Getenv("LAB_PROGRAMS")},
-		{"none", results, "hostfs", os.Getenv("LAB_OUTPUT")},
+		// hostfs has the host look this path up, where "self" is the kernel.
+		{"none", shared, "hostfs", "/proc/self/cwd"},
 	} {
-		if m.fstype == "hostfs" {
-			if err := os.MkdirAll(m.target, 0o755); err != nil {
+		if m.target == shared {
+			if err := os.Mkdir(shared, 0o755); err != nil {
 				return err
 			}
 		}
@@ -65,7 +62,7 @@ func boot() error {
 	}
 
 	// The console is the kernel's; the tests have a file of their own.
-	out, err := os.OpenFile(results+"/output", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	out, err := os.OpenFile(shared+"/output", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
