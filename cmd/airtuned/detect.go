@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,7 +31,7 @@ cannot, why not. Nothing is changed. Exits 3 when there is no radio.`,
 				return err
 			}
 			if len(d.Radios) == 0 {
-				return noRadio(d)
+				return a.noRadio(d)
 			}
 			if a.json {
 				return a.emit(d)
@@ -57,12 +56,12 @@ func (a *app) detect(file string) (tuner.Detection, error) {
 }
 
 // noRadio is how a command ends on a machine without radios.
-func noRadio(d tuner.Detection) error {
-	err, next := errors.New("no Wi-Fi radio found"), "load its driver, or see the effect with airtuned demo"
-	if len(d.Warnings) > 0 {
-		err = fmt.Errorf("no Wi-Fi radio found: %s", d.Warnings[0].Message)
+func (a *app) noRadio(d tuner.Detection) error {
+	return &failure{
+		exit: exitNoRadio, code: "no-radio", result: d,
+		err:  fmt.Errorf("no Wi-Fi radio in %s/class/ieee80211", a.sys),
+		next: "load its driver, or see the effect with airtuned demo",
 	}
-	return &failure{exit: exitNoRadio, code: "no-radio", err: err, next: next, result: d}
 }
 
 // printDetection shows one card per radio.

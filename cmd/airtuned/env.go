@@ -24,23 +24,10 @@ func (a *app) env() (env tuner.Env, done func()) {
 	if a.noNetlink {
 		return env, func() {}
 	}
-	c, err := nl80211.Dial()
-	if err != nil {
-		env.Netlink = noNetlink{err}
-		return env, func() {}
-	}
+	c := nl80211.New()
 	env.Netlink = c
 	return env, func() { c.Close() }
 }
-
-// noNetlink stands for nl80211 where it cannot be reached, so that whoever asks
-// learns why.
-type noNetlink struct{ err error }
-
-func (n noNetlink) Wiphys() ([]nl80211.Wiphy, error)         { return nil, n.err }
-func (n noNetlink) Interfaces() ([]nl80211.Interface, error) { return nil, n.err }
-func (n noNetlink) Stations(int) ([]nl80211.Station, error)  { return nil, n.err }
-func (n noNetlink) Firmware(string) (string, error)          { return "", n.err }
 
 // addConfig adds the flag that names the configuration file.
 func addConfig(cmd *cobra.Command, file *string) {

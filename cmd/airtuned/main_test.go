@@ -33,6 +33,7 @@ func TestScript(t *testing.T) {
 			"exits":   exits,
 			"onejson": oneJSON,
 			"oneline": oneLineOf,
+			"await":   await,
 		},
 	})
 }

@@ -63,7 +63,7 @@ Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 				return err
 			}
 			if len(d.Radios) == 0 {
-				return noRadio(d)
+				return a.noRadio(d)
 			}
 			radios, err := tuner.Select(d.Radios, radio)
 			if err != nil {
