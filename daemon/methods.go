@@ -37,7 +37,7 @@ type changes struct {
 //	restore {radio?}          {changes}; keeps originals until resume
 //	reload                    {config}
 func (d *daemon) methods() map[string]control.Method {
-	return map[string]control.Method{
+	methods := map[string]control.Method{
 		"status":  {Call: d.callStatus},
 		"radios":  {Call: d.callRadios},
 		"policy":  {Call: d.callPolicy}, // says itself who may change it
@@ -47,6 +47,21 @@ func (d *daemon) methods() map[string]control.Method {
 		"restore": {Change: true, Call: d.callRestore},
 		"reload":  {Change: true, Call: d.callReload},
 	}
+	// The socket may be open before the radios were looked for: with socket
+	// activation a client is what starts the daemon.
+	for name, m := range methods {
+		call := m.Call
+		m.Call = func(ctx context.Context, c control.Call) (any, error) {
+			select {
+			case <-d.found:
+				return call(ctx, c)
+			case <-ctx.Done():
+				return nil, control.Errorf(control.CodeBusy, "the daemon is still looking for radios; try again")
+			}
+		}
+		methods[name] = m
+	}
+	return methods
 }
 
 func (d *daemon) callStatus(ctx context.Context, c control.Call) (any, error) {

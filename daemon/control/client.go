@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"strconv"
 	"time"
 )
@@ -20,6 +21,10 @@ type Client struct {
 	lines *bufio.Reader
 	next  int
 }
+
+// callTimeout bounds the wait for an answer, which a living daemon gives in
+// time.
+const callTimeout = answer + 5*time.Second
 
 // Dial connects to the daemon. The error wraps ErrUnreachable if there is
 // none, ErrDenied if this user may not talk to it.
@@ -42,7 +47,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Call calls a method and decodes its result, unless that is nil. An error of
 // the daemon is an *Error. Params may be nil.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
-	return c.during(ctx, func() error {
+	return c.during(ctx, callTimeout, func() error {
 		c.next++
 		id := strconv.Itoa(c.next)
 		line, err := json.Marshal(struct {
@@ -84,7 +89,7 @@ func (c *Client) Subscribe(ctx context.Context, interval time.Duration, fn func(
 	if err := c.Call(ctx, "subscribe", map[string]string{"interval": interval.String()}, nil); err != nil {
 		return err
 	}
-	return c.during(ctx, func() error {
+	return c.during(ctx, 0, func() error {
 		for {
 			r, err := c.read()
 			if err != nil {
@@ -103,9 +108,14 @@ func (c *Client) Subscribe(ctx context.Context, interval time.Duration, fn func(
 	})
 }
 
-// during runs fn and makes its reads and writes fail when ctx ends.
-func (c *Client) during(ctx context.Context, fn func() error) error {
-	_ = c.conn.SetDeadline(time.Time{})
+// during runs fn and makes its reads and writes fail when ctx ends, or after a
+// time that is not 0.
+func (c *Client) during(ctx context.Context, timeout time.Duration, fn func() error) error {
+	deadline := time.Time{}
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	_ = c.conn.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	err := fn()
@@ -121,6 +131,8 @@ func (c *Client) read() (response, error) {
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it closed the connection")
+		} else if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = errors.New("it does not answer")
 		}
 		return response{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
