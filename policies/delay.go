@@ -84,14 +84,6 @@ const (
 // ratio is a trial's limit over L.
 var ratio = [...]float64{atL: 1, below: trimRatio, halved: 0.5, doubled: 2}
 
-// reasons are what the log says about a trial.
-var reasons = [...]string{
-	atL:     "the smallest limit known to cost no airtime",
-	below:   "trying a little less",
-	halved:  "trying half as much",
-	doubled: "trying twice as much",
-}
-
 // trial is one limit held until it is known what it delivers.
 type trial struct {
 	kind    kind
@@ -145,12 +137,8 @@ const (
 	searchCost = 0.03
 	searchLoss = 0.12
 
-	// fullShare of samples with a stopped queue, or fullFrames of its frames,
-	// make a driver queue full. Above that L does nothing but harm: every
-	// station waits for slots, and the queue thrashes between stop and wake.
-	fullShare  = 0.1
-	fullFrames = 0.95
-	// fullCost of ln E is what the step below L may cost to be followed then.
+	// fullCost of ln E is what the step below L may cost to be followed while the
+	// driver queue is full.
 	fullCost = 0.02
 
 	// trimRatio less limit may cost trimTarget of ln E.
@@ -198,8 +186,6 @@ const (
 	// residencyMemory is the weight of the past in the smoothed residency.
 	residencyMemory = 0.7
 
-	// sameLimit is a relative difference of limits not worth a write.
-	sameLimit = 0.02
 	// roundUs keeps written limits readable. AQL counts in units of 4 us.
 	roundUs = 10
 )
@@ -224,13 +210,12 @@ func (d *delay) Decide(o *Observation) Decision {
 	case o.Fresh:
 		d.meter.reset()
 		d.restart()
-	case delivered <= 0:
-		d.discard()
 	case o.StationsChanged:
+		d.slope, d.trims = 0, 0 // L may be far from where it should be now
 		d.discard()
 	case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
 		d.restart()
-	case d.meter.stepped:
+	case d.meter.stepped, delivered <= 0:
 		d.discard()
 	default:
 		d.observe(o, delivered)
@@ -238,12 +223,25 @@ func (d *delay) Decide(o *Observation) Decision {
 	if o.demand() {
 		d.learnFloor(o)
 	}
-	t := &d.trial
-	return Decision{
-		Write:  true,
-		Limits: wlan.Uniform(t.limitUs, threshold(o, t.limitUs)),
-		Reason: reasons[t.kind],
+	us := d.trial.limitUs
+	return Decision{Write: true, Limits: wlan.Uniform(us, threshold(o, us)), Reason: d.reason(o)}
+}
+
+// reason says in the log what the limit is for.
+func (d *delay) reason(o *Observation) string {
+	switch k := d.trial.kind; {
+	case !o.demand():
+		return "no demand: holding"
+	case k == below:
+		return "trying a little less"
+	case k == halved:
+		return "trying half as much"
+	case k == doubled:
+		return "trying twice as much"
+	case d.phase != trimming:
+		return "searching"
 	}
+	return "the smallest limit known to cost no airtime"
 }
 
 // reweigh expresses what was measured in the present weights.
@@ -251,20 +249,6 @@ func (d *delay) reweigh(shift float64) {
 	d.before += shift
 	d.middle += shift
 	d.trial.airtimeUs *= math.Exp(shift)
-}
-
-// threshold keeps the radio's threshold as found: low = high makes it
-// irrelevant. It never is below a limit.
-func threshold(o *Observation, limitUs uint32) uint32 {
-	return max(o.Limits.ThresholdUs, limitUs)
-}
-
-// inForce tells whether the window was under that limit, or close enough: the
-// tuner does not write what hardly differs.
-func inForce(o *Observation, limitUs uint32) bool {
-	be := o.Limits.AC[wlan.BE]
-	low, high, limit := float64(be.LowUs), float64(be.HighUs), float64(limitUs)
-	return low == high && math.Abs(low-limit) <= sameLimit*limit
 }
 
 // restart forgets everything and begins the search at startUs.
@@ -378,12 +362,6 @@ func (d *delay) observe(o *Observation, delivered float64) {
 	if t.measure -= o.Window; t.measure <= 0 {
 		d.conclude(o.Now, math.Log(t.airtimeUs/float64(t.measured.Microseconds())))
 	}
-}
-
-// full reports a full driver queue.
-func (o *Observation) full() bool {
-	return o.StoppedN > 0 && o.Stopped > fullShare ||
-		o.Frames.N > 0 && o.FramesMax > 0 && o.Frames.Mean > fullFrames*float64(o.FramesMax)
 }
 
 // linkDiffers judges one window's ln E against the last trial at L. Only near L

@@ -256,3 +256,34 @@ func (o *Observation) frameAirtime() float64 {
 	}
 	return mtuBytes * 8000 / (sum / float64(n))
 }
+
+const (
+	// fullShare of samples with a stopped queue, or fullFrames of its frames,
+	// make a driver queue full.
+	fullShare  = 0.1
+	fullFrames = 0.95
+)
+
+// full reports a full driver queue. Above that a limit does nothing but harm:
+// every station waits for slots, and the queue thrashes between stop and wake.
+func (o *Observation) full() bool {
+	return o.StoppedN > 0 && o.Stopped > fullShare ||
+		o.Frames.N > 0 && o.FramesMax > 0 && o.Frames.Mean > fullFrames*float64(o.FramesMax)
+}
+
+// threshold keeps the radio's threshold as found: low = high makes it
+// irrelevant. It never is below a limit.
+func threshold(o *Observation, limitUs uint32) uint32 {
+	return max(o.Limits.ThresholdUs, limitUs)
+}
+
+// sameLimit is a relative difference of limits not worth a write.
+const sameLimit = 0.02
+
+// inForce tells whether the window was under that limit, or close enough: the
+// tuner does not write what hardly differs.
+func inForce(o *Observation, limitUs uint32) bool {
+	be := o.Limits.AC[wlan.BE]
+	low, high, limit := float64(be.LowUs), float64(be.HighUs), float64(limitUs)
+	return low == high && math.Abs(low-limit) <= sameLimit*limit
+}
