@@ -258,6 +258,14 @@ func TestExampleHasEveryKey(t *testing.T) {
 	}
 }
 
+func TestExampleHasEveryPolicy(t *testing.T) {
+	for _, name := range policies.Names() {
+		if !bytes.Contains(Example, []byte("#   "+name+" ")) {
+			t.Errorf("the example does not explain the policy %q", name)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(Example)
 	f.Add([]byte("radios: &a\n- *a\n"))
