@@ -2,6 +2,7 @@ package radiosim
 
 import (
 	"math"
+	"slices"
 
 	"airtuned/wlan"
 )
@@ -35,6 +36,8 @@ type air struct {
 	uplinks []*station                 // stations with something to send
 	busy    bool
 	contend bool
+	least   int // the backoff that ends the contention
+	backoff int // the access point's own
 
 	// The PPDU on the air.
 	frames   fifo
@@ -60,52 +63,84 @@ func (s *Sim) toFirmware(t *txq, i int32) {
 
 // wantUplink enters a station with something to send into contention.
 func (s *Sim) wantUplink(st *station) {
-	if st.wantsAir {
+	if st.wantsAir || st.acks == 0 && st.replies.n == 0 {
 		return
 	}
-	st.wantsAir = true
+	st.wantsAir, st.backoff = true, noBackoff
 	s.air.uplinks = append(s.air.uplinks, st)
 	s.contend()
 }
 
-// contend starts contention for the medium if anybody wants it. All contenders
-// have the same window; the wait is the least of their backoffs. Collisions
-// are left out.
+// noBackoff marks a contender that has drawn no backoff yet.
+const noBackoff = -1
+
+// contend starts contention for the medium if anybody wants it. Everybody
+// counts down a backoff drawn from the same window and keeps what is left of it
+// when another was faster, so nobody loses often in a row. Those who come while
+// a countdown runs wait for the next.
 func (s *Sim) contend() {
 	a := &s.air
-	n := len(a.uplinks)
-	if a.queued > 0 && !s.drv.down {
-		n++
+	if a.busy || a.contend {
+		return
 	}
-	if n == 0 || a.busy || a.contend {
+	least := cwMin + 1
+	draw := func(backoff *int) {
+		if *backoff == noBackoff {
+			*backoff = s.rng.IntN(cwMin + 1)
+		}
+		least = min(least, *backoff)
+	}
+	if a.queued > 0 && !s.drv.down {
+		draw(&a.backoff)
+	}
+	for _, st := range a.uplinks {
+		draw(&st.backoff)
+	}
+	if least > cwMin {
 		return
 	}
 	a.contend = true
-	backoff := int64((cwMin + 1) * (1 - math.Pow(s.rng.Float64(), 1/float64(n))))
-	s.ev.push(s.now+aifs+backoff*slot, evTxStart, 0)
+	a.least = least
+	s.ev.push(s.now+aifs+int64(least)*slot, evTxStart, 0)
 }
 
-// txStart gives the medium to one contender and forms its PPDU from what is
-// queued now.
+// txStart gives the medium to the contender whose countdown ended, one of them
+// if there are several, and forms its PPDU from what is queued now.
 func (s *Sim) txStart() {
 	a := &s.air
 	a.contend = false
-	n := len(a.uplinks)
-	down := a.queued > 0 && !s.drv.down
-	if down {
-		n++
+	var winner *station
+	ready, found := 0, false
+	count := func(st *station, backoff *int) {
+		if *backoff == noBackoff {
+			return
+		}
+		*backoff -= a.least
+		if *backoff > 0 {
+			return
+		}
+		if ready++; ready == 1 || s.rng.IntN(ready) == 0 {
+			winner, found = st, true
+		}
 	}
-	if n == 0 {
+	if a.queued > 0 && !s.drv.down {
+		count(nil, &a.backoff)
+	}
+	for _, st := range a.uplinks {
+		count(st, &st.backoff)
+	}
+	switch {
+	case !found: // it has left
+		s.contend()
 		return
-	}
-	k := s.rng.IntN(n)
-	if down && k == n-1 {
+	case winner == nil:
+		a.backoff = noBackoff
 		s.txDown()
-	} else {
-		st := a.uplinks[k]
-		a.uplinks = append(a.uplinks[:k], a.uplinks[k+1:]...)
-		st.wantsAir = false
-		s.txUp(st)
+	default:
+		i := slices.Index(a.uplinks, winner)
+		a.uplinks = slices.Delete(a.uplinks, i, i+1)
+		winner.wantsAir, winner.backoff = false, noBackoff
+		s.txUp(winner)
 	}
 	a.busy = true
 	s.starvedChanged()
@@ -129,7 +164,12 @@ func (s *Sim) txDown() {
 			break
 		}
 		dur += t
-		s.packets.push(&a.frames, s.packets.pop(q))
+		i := s.packets.pop(q)
+		if p := &s.packets.all[i]; p.sequence == 0 {
+			st.sequence[ac]++
+			p.sequence = st.sequence[ac]
+		}
+		s.packets.push(&a.frames, i)
 	}
 	a.queued -= a.frames.n
 	if q.n > 0 {
@@ -208,30 +248,53 @@ func (s *Sim) downEnd(st *station) {
 		st.ppdus = 0
 		st.rateSeen = st.kbps
 	}
-	// A lost MPDU is sent again first; the receiver holds what came after it.
 	var again fifo
+	held := &st.held[a.ac]
 	for i := s.packets.pop(&a.frames); i != 0; i = s.packets.pop(&a.frames) {
-		if st.spec.Loss > 0 && st.joined && s.rng.Float64() < st.spec.Loss {
+		switch {
+		case !st.joined:
+			s.count.dropped++
+		case st.spec.Loss > 0 && s.rng.Float64() < st.spec.Loss:
 			s.packets.push(&again, i)
 			continue
-		}
-		if !st.joined {
-			s.count.dropped++
-		} else if again.n > 0 || st.retrying {
-			st.held = append(st.held, s.deliverable(i))
-		} else {
+		case again.n == 0 && len(*held) == 0:
 			s.deliver(s.deliverable(i))
+		default:
+			hold(held, s.deliverable(i))
 		}
 		s.completed(i)
 	}
-	st.retrying = again.n > 0
-	if !st.retrying && len(st.held) > 0 {
-		for _, d := range st.held {
-			s.deliver(d)
-		}
-		st.held = st.held[:0]
-	}
 	s.requeue(st, a.ac, &again)
+	s.release(st, a.ac)
+}
+
+// hold keeps what came after a lost MPDU, in order, as the receiver's reorder
+// buffer does.
+func hold(held *[]delivery, d delivery) {
+	at := len(*held)
+	for at > 0 && (*held)[at-1].sequence > d.sequence {
+		at--
+	}
+	*held = slices.Insert(*held, at, d)
+}
+
+// release delivers what is in order: everything before the first MPDU that
+// must be sent again, which is in front of the queue.
+func (s *Sim) release(st *station, ac int) {
+	held := &st.held[ac]
+	if len(*held) == 0 {
+		return
+	}
+	missing := uint32(math.MaxUint32)
+	if head := st.firmware[ac].head; head != 0 && s.packets.all[head].sequence != 0 {
+		missing = s.packets.all[head].sequence
+	}
+	n := 0
+	for n < len(*held) && (*held)[n].sequence < missing {
+		s.deliver((*held)[n])
+		n++
+	}
+	*held = slices.Delete(*held, 0, n)
 }
 
 // requeue puts lost frames back in front of their peer's queue.

@@ -5,16 +5,17 @@ package radiosim
 type eventKind uint8
 
 const (
-	evArrive   eventKind = iota // packets of a flow reach the access point
-	evAck                       // an acknowledgement reaches a flow's sender
-	evRTO                       // a flow's retransmission timer
-	evApp                       // an application-limited flow writes
-	evPing                      // a ping is due
-	evTxStart                   // contention for the medium ends
-	evTxEnd                     // the PPDU on the air ends
-	evService                   // the host looks at its completions
-	evScenario                  // a station joins, leaves or changes rate
-	evFirmware                  // the firmware is up again after a crash
+	evArrive     eventKind = iota // packets of a flow reach the access point
+	evAck                         // an acknowledgement reaches a flow's sender
+	evRTO                         // a flow's retransmission timer
+	evApp                         // an application-limited flow writes
+	evPing                        // a ping is due
+	evTurnaround                  // a station is done with what it received
+	evTxStart                     // contention for the medium ends
+	evTxEnd                       // the PPDU on the air ends
+	evService                     // the host looks at its completions
+	evScenario                    // a station joins, leaves or changes rate
+	evFirmware                    // the firmware is up again after a crash
 )
 
 // event is due at a virtual time in nanoseconds. Events due at the same time

@@ -1,7 +1,6 @@
 package radiosim
 
 import (
-	"io/fs"
 	"slices"
 	"time"
 
@@ -56,13 +55,19 @@ func (s *Sim) Crash() {
 		}
 		st.reportedKbps, st.rateSeen, st.ppdus = 0, 0, 0
 	}
+	s.clearBooks()
+	s.stuck = false
+	s.generation++
+}
+
+// clearBooks takes back what the driver has done and forgets the airtime of
+// what is on the air.
+func (s *Sim) clearBooks() {
 	s.service()
 	for i := s.air.frames.head; i != 0; i = s.packets.all[i].next {
 		s.packets.all[i].estUs = 0
 	}
 	s.aql.pending, s.aql.acPending = 0, [wlan.NumAC]int32{}
-	s.stuck = false
-	s.generation++
 }
 
 func (s *Sim) firmwareUp() {
@@ -87,6 +92,7 @@ func (s *Sim) RemoveRadio() {
 	for _, st := range slices.Clone(s.assoc) {
 		s.leave(st)
 	}
+	s.clearBooks()
 	s.gone = true
 	s.closeFiles()
 	s.stationsChanged()
@@ -149,12 +155,9 @@ func (s *Sim) FailFile(name string, err error) {
 }
 
 // failure is the error FailFile asked for.
-func (s *Sim) failure(op, full, name string) error {
-	if len(s.failing) == 0 {
-		return nil
-	}
-	if err, ok := s.failing[name]; ok {
-		return &fs.PathError{Op: op, Path: full, Err: err}
+func (t *fileTree) failure(op, name string) error {
+	if err, ok := t.sim.failing[name]; ok {
+		return t.fail(op, name, err)
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func (t *fileTree) fail(op, name string, err error) error {
 
 // find returns the file at name.
 func (t *fileTree) find(op, name string) (*node, error) {
-	if err := t.sim.failure(op, t.root+"/"+name, name); err != nil {
+	if err := t.failure(op, name); err != nil {
 		return nil, err
 	}
 	if !fs.ValidPath(name) {
@@ -225,7 +225,7 @@ func (t *fileTree) Write(name string, p []byte) error {
 func (t *fileTree) List(name string) ([]string, error) {
 	t.sim.mu.Lock()
 	defer t.sim.mu.Unlock()
-	if err := t.sim.failure("open", t.root+"/"+name, name); err != nil {
+	if err := t.failure("open", name); err != nil {
 		return nil, err
 	}
 	if !fs.ValidPath(name) {
@@ -281,7 +281,7 @@ func (f *openFile) ReadFresh(p []byte) (int, error) {
 	s := f.tree.sim
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.failure("read", f.tree.root+"/"+f.name, f.name); err != nil {
+	if err := f.tree.failure("read", f.name); err != nil {
 		return 0, err
 	}
 	if f.node.life != nil && f.node.life.ended {

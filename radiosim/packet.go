@@ -7,6 +7,7 @@ type packet struct {
 	next     int32
 	flow     int32
 	number   uint32 // the sender's count of packets, never reused
+	sequence uint32 // of the MPDU, once it was on the air
 	ipBytes  int32
 	estUs    uint16 // what AQL accounted for it
 	sent     int64  // by the sender
@@ -59,16 +60,6 @@ func (ps *packets) push(q *fifo, i int32) {
 		ps.all[q.tail].next = i
 	}
 	q.tail = i
-	q.n++
-}
-
-// pushFront returns a packet to where pop took it from.
-func (ps *packets) pushFront(q *fifo, i int32) {
-	ps.all[i].next = q.head
-	if q.n == 0 {
-		q.tail = i
-	}
-	q.head = i
 	q.n++
 }
 

@@ -98,16 +98,18 @@ type station struct {
 
 	firmware   [wlan.NumAC]fifo
 	queuedInFw [wlan.NumAC]bool
+	sequence   [wlan.NumAC]uint32 // of the last MPDU
 
 	// On the station's side.
 	wantsAir     bool
+	backoff      int
+	turning      bool // evTurnaround is scheduled
 	acks         int32
 	acking       []*flow
 	ackingOnAir  []*flow
 	replies      ring[int64] // when the pings to be answered were sent
 	repliesOnAir int
-	retrying     bool
-	held         []delivery
+	held         [wlan.NumAC][]delivery // behind a lost MPDU
 
 	bytes, bytesSince       uint64
 	airtimeNs, airtimeSince int64
@@ -140,6 +142,7 @@ func New(sc Scenario, o Options) *Sim {
 	s.fq.init()
 	s.aql = aql{enabled: true, limits: wlan.KernelDefault}
 	s.drv.max = maxPendingTx
+	s.air.backoff = noBackoff
 	for i := range sc.Stations {
 		s.addStation(i)
 	}
@@ -251,10 +254,13 @@ func (s *Sim) leave(st *station) {
 			break
 		}
 	}
-	st.acks, st.acking, st.ackingOnAir = 0, st.acking[:0], st.ackingOnAir[:0]
+	st.turning, st.acks, st.acking, st.ackingOnAir = false, 0, st.acking[:0], st.ackingOnAir[:0]
 	st.replies.clear()
 	st.repliesOnAir = 0
-	st.held, st.retrying = st.held[:0], false
+	for ac := range st.held {
+		s.count.dropped += uint64(len(st.held[ac]))
+		st.held[ac] = st.held[ac][:0]
+	}
 	s.stationsChanged()
 	s.completionsReady()
 }
@@ -319,6 +325,11 @@ func (s *Sim) run(e event) {
 		s.appDue(s.flows[e.arg])
 	case evPing:
 		s.pingDue(s.flows[e.arg])
+	case evTurnaround:
+		if st := s.stations[e.arg]; st.turning {
+			st.turning = false
+			s.wantUplink(st)
+		}
 	case evTxStart:
 		s.txStart()
 	case evTxEnd:

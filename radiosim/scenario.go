@@ -118,8 +118,8 @@ func slowHost(sc Scenario) Scenario {
 
 func crowd() []Station {
 	var all []Station
-	for _, kbps := range []int{vht80x2, 780000, 650000, 585000, 433300, 325000, 195000, 130000, 65000, 13000} {
-		all = append(all, stations(3, Station{RateKbps: kbps, Flows: 1})...)
+	for _, kbps := range []int{vht80x2, 585000, 433300, 195000, 65000, 13000} {
+		all = append(all, stations(5, Station{RateKbps: kbps, Flows: 1})...)
 	}
 	return all
 }

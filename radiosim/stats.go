@@ -15,7 +15,8 @@ type Stats struct {
 	ThroughputMbps float64
 	StationMbps    []float64
 	// AirEfficiency is the sum over stations of throughput by what the station
-	// would have alone: 1 is a medium without loss, whoever uses it.
+	// would have alone at its first rate: 1 is a medium without loss, whoever
+	// uses it. It means nothing where rates change.
 	AirEfficiency float64
 	// PingMs are the round trips of the pings, sorted.
 	PingMs Samples
@@ -201,7 +202,7 @@ func (s *Sim) Stats() Stats {
 }
 
 // aloneMbps is what a station gets with the medium to itself and queues that
-// are never short: full aggregates, and after every second one its ACKs.
+// are never short.
 func aloneMbps(st Station) float64 {
 	kbps := int64(st.RateKbps)
 	n, pre := int64(1), int64(preambleAG)
@@ -209,10 +210,13 @@ func aloneMbps(st Station) float64 {
 		pre = preamble
 		n = min(maxSubframes, max(1, (maxAirtime-pre)/airtimeNs(tcpIPBytes, kbps)))
 	}
-	down := pre + n*airtimeNs(tcpIPBytes, kbps) + sifsAck
-	up := pre + n*airtimeNs(tcpAckBytes, kbps) + sifsAck
-	// Between two aggregates the ACKs win the medium half of the time.
-	wait := int64(aifs) + slot*(5+7)/2
-	cycle := down + wait + (up+wait)/2
+	// Its ACKs take the medium about every second time: it is busy with what
+	// it received while the access point contends anew.
+	down := aifs + 5*slot + pre + n*airtimeNs(tcpIPBytes, kbps) + sifsAck
+	up := aifs + pre + n*airtimeNs(tcpAckBytes, kbps) + sifsAck
+	cycle := down + up/2
 	return float64(n*mss*8) * 1e3 / float64(cycle)
 }
+
+// P is a percentile of the pings, in milliseconds.
+func (s Stats) P(percent float64) float64 { return s.PingMs.P(percent) }

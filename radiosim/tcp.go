@@ -23,7 +23,11 @@ const (
 	appTick = 5 * ms
 
 	// wiredDelay is one way from a host on the access point's own wire.
-	wiredDelay = 100 * us
+	wiredDelay = 50 * us
+
+	// turnaround is what a station's receive path (interrupt, GRO, TCP) takes
+	// until its ACK wants the air. A ping is answered at once.
+	turnaround = 150 * us
 
 	cubicBeta = 0.7
 	cubicC    = 0.4
@@ -183,12 +187,13 @@ func (s *Sim) inject(f *flow, bytes int32, sent int64, number uint32) {
 type delivery struct {
 	flow, ipBytes int32
 	number        uint32
+	sequence      uint32
 	sent          int64
 }
 
 func (s *Sim) deliverable(i int32) delivery {
 	p := &s.packets.all[i]
-	return delivery{p.flow, p.ipBytes, p.number, p.sent}
+	return delivery{p.flow, p.ipBytes, p.number, p.sequence, p.sent}
 }
 
 // deliver is a packet reaching its station, which answers.
@@ -214,7 +219,10 @@ func (s *Sim) deliver(d delivery) {
 	} else if f.received.count&1 == 0 {
 		st.acks++
 	}
-	s.wantUplink(st)
+	if !st.turning {
+		st.turning = true
+		s.ev.push(s.now+turnaround, evTurnaround, int32(st.index))
+	}
 }
 
 // ack is an acknowledgement reaching the sender.
