@@ -586,9 +586,9 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 
 // Stop puts the originals back and closes the files.
 func (t *Tuner) Stop(reason string) error {
-	_, err := t.restore(reason, true)
+	changes, err := t.restore(reason, true)
 	t.close()
-	if t.state != Gone {
+	if len(changes) > 0 && t.state != Gone {
 		t.become(Restored, reason)
 	}
 	return err

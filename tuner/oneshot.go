@@ -91,10 +91,10 @@ func unfit(r Radio, s Settings) string {
 	switch {
 	case len(a.Limits) == 0 || !a.Writable:
 		return orElse(a.Reason, "the limits cannot be read")
-	case s.Force, a.Supported != nil && *a.Supported, a.Supported == nil && setsAQL(r.Driver):
+	case s.Force || a.Reason == "":
 		return ""
 	}
-	return orElse(a.Reason, "it is not known whether the driver uses AQL") + "; force: true in the configuration writes limits all the same"
+	return a.Reason + "; force: true in the configuration writes limits all the same"
 }
 
 // Tunable reports whether a policy can act on a radio's limits.
