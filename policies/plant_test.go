@@ -20,6 +20,9 @@ type plant struct {
 	stations  int
 	idle      bool // no backlog
 	noFrames  bool // no num_pending_tx
+	noAirtime bool // the driver books no airtime
+	noRates   bool // nor is there netlink
+	windowMs  int  // 0: 200
 
 	rng    *rand.Rand
 	now    time.Time
@@ -53,22 +56,35 @@ func (p *plant) share(us float64) float64 {
 
 func (p *plant) limitUs() float64 { return float64(p.limits.AC[wlan.BE].LowUs) }
 
-// window lets 200 ms pass and returns what was seen.
+func (p *plant) windowLength() time.Duration {
+	if p.windowMs == 0 {
+		return 200 * time.Millisecond
+	}
+	return time.Duration(p.windowMs) * time.Millisecond
+}
+
+// window lets a window pass and returns what was seen.
 func (p *plant) window() *Observation {
-	const window = 200 * time.Millisecond
+	window := p.windowLength()
 	p.now = p.now.Add(window)
 	o := &p.obs
 	stations := o.Stations[:0]
 	*o = Observation{Now: p.now, Window: window, Limits: p.limits, Fresh: p.fresh, FramesMax: 1424}
 	p.fresh = false
-	air := 200000 * p.share(p.limitUs()) * math.Exp(p.noise*p.rng.NormFloat64())
+	us := float64(window.Microseconds())
+	air := us * p.share(p.limitUs()) * math.Exp(p.noise*math.Sqrt(200000/us)*p.rng.NormFloat64())
 	pending := min(max(p.limitUs(), p.frameUs)*float64(p.stations), 1424*p.frameUs)
 	if p.idle {
 		air, pending = air*0.2, 0
 	}
 	for i := range p.stations {
 		s := Station{MAC: wlan.MAC{2, 0, 0, 0, 0, byte(i)}, Active: true, RateKbps: uint64(1538 * 8000 / p.frameUs)}
-		s.AirtimeUs = uint64(air) / uint64(p.stations)
+		if !p.noAirtime {
+			s.AirtimeUs = uint64(air) / uint64(p.stations)
+		}
+		if p.noRates {
+			s.RateKbps = 0
+		}
 		s.TxPackets = uint64(air / float64(p.stations) / p.frameUs)
 		s.TxBytes = s.TxPackets * 1538
 		o.TxBytes += s.TxBytes
@@ -78,9 +94,13 @@ func (p *plant) window() *Observation {
 	o.Stations = stations
 	o.Pending = Gauge{N: 10, Mean: pending, Min: pending * 0.8, Max: pending, NonZero: 1}
 	if !p.noFrames {
-		frames := min(pending/p.frameUs, float64(o.FramesMax))
+		frames := pending / p.frameUs
+		if frames > 0.99*float64(o.FramesMax) {
+			o.Stopped = 1
+		}
 		o.Frames = Gauge{N: 10, Mean: frames, Max: frames, NonZero: 1}
 	}
+	o.StoppedN = 10
 	o.Backlog = Gauge{N: 10, Mean: 50, Min: 5, Max: 100, NonZero: 1}
 	if p.idle {
 		o.Backlog = Gauge{N: 10, Mean: 1, Max: 5, NonZero: 0.2}
@@ -91,7 +111,7 @@ func (p *plant) window() *Observation {
 // run closes the loop over a time and returns the mean limit (geometric) and
 // the share of the air delivered.
 func (p *plant) run(pol Policy, d time.Duration) (limitUs, share float64) {
-	n := int(d / (200 * time.Millisecond))
+	n := int(d / p.windowLength())
 	var logs float64
 	for range n {
 		share += p.share(p.limitUs()) / float64(n)

@@ -121,13 +121,17 @@ func TestFindsTheKnee(t *testing.T) {
 		{"a full driver queue above 2 ms", 1500, func(p *plant) { p.plateauUs, p.stations, p.frameUs = 2000, 30, 42 }},
 		{"a dip below the start", 700, func(p *plant) { p.dipUs = 1500 }},
 		{"no num_pending_tx", 700, func(p *plant) { p.noFrames = true }},
+		{"no booked airtime", 700, func(p *plant) { p.noAirtime = true }},
+		{"no booked airtime, no rates", 700, func(p *plant) { p.noAirtime, p.noRates, p.stations = true, true, 3 }},
+		{"windows of 50 ms", 2400, func(p *plant) { p.windowMs = 50 }},
+		{"windows of a second", 2400, func(p *plant) { p.windowMs = 1000 }},
 	}
 	for _, tt := range tests {
 		for _, seed := range []uint64{1, 2, 3} {
 			p := newSeededPlant(tt.knee, seed)
 			tt.set(p)
 			pol := mustNew(t, "delay", Params{})
-			p.run(pol, 12*time.Second)
+			p.run(pol, max(12*time.Second, 60*p.windowLength()))
 			limit, share := p.run(pol, 30*time.Second)
 			best := p.share(12000)
 			if share < 0.975*best {
@@ -139,6 +143,41 @@ func TestFindsTheKnee(t *testing.T) {
 			t.Logf("%s: %.0f us for a knee of %.0f us, %.3f of the best", tt.name, limit, p.kneeUs, share/best)
 		}
 	}
+}
+
+// Above a full driver queue the curve is flat at its best, so nothing but the
+// queue itself tells to stay below.
+func TestStaysOutOfAFullQueue(t *testing.T) {
+	crowd := func() *plant {
+		p := newPlant(1000)
+		p.stations, p.frameUs, p.plateauUs = 30, 25, 1187 // 1424 frames are 30 * 1187 us
+		return p
+	}
+	t.Run("delay", func(t *testing.T) {
+		p := crowd()
+		pol := mustNew(t, "delay", Params{})
+		p.run(pol, 20*time.Second)
+		full := 0
+		for range 200 {
+			o := p.window()
+			if o.full() {
+				full++
+			}
+			p.limits = pol.Decide(o).Limits
+		}
+		if full > 20 {
+			t.Errorf("the driver queue is full in %d of 200 windows", full)
+		}
+	})
+	t.Run("dql", func(t *testing.T) {
+		p := crowd()
+		pol := mustNew(t, "dql", Params{Min: 6 * time.Millisecond}) // starts far above
+		pol.(*dql).minUs = 300
+		p.run(pol, 20*time.Second)
+		if got := p.limitUs(); got > 1.2*p.plateauUs {
+			t.Errorf("the limit is %.0f us, %.0f us already fill the driver queue", got, p.plateauUs)
+		}
+	})
 }
 
 func TestDQLStaysNearTheKnee(t *testing.T) {
