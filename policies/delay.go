@@ -313,7 +313,7 @@ func (d *delay) move(us float64) {
 // learnFloor follows the airtime of a frame: where the rate drops, L is lifted
 // at once, long before a trial would show why.
 func (d *delay) learnFloor(o *Observation) {
-	frame := o.frameAirtime()
+	frame := d.meter.frameAirtime(o)
 	if frame <= 0 {
 		return
 	}

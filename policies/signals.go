@@ -55,7 +55,11 @@ type cost struct {
 }
 
 // reset forgets all weights.
-func (m *meter) reset() { m.costs = m.costs[:0] }
+func (m *meter) reset() {
+	for i := range m.costs {
+		m.costs[i] = cost{mac: m.costs[i].mac}
+	}
+}
 
 // delivered returns the airtime delivered in a window, in microseconds (in
 // bytes, if nothing is known about any station): what was sent to the hardware
@@ -236,25 +240,25 @@ const mtuBytes = 1538
 
 // frameAirtime is how much airtime AQL books for a typical frame in the
 // hardware queue, in microseconds: measured where the driver counts frames,
-// else that of a full frame at the mean rate (each station may hold the same
-// airtime, so fast ones have more frames there); 0 if unknown.
-func (o *Observation) frameAirtime() float64 {
+// else what a full frame costs at the mean speed (each station may hold the
+// same airtime, so fast ones have more frames there); 0 if unknown.
+func (m *meter) frameAirtime(o *Observation) float64 {
 	if o.Frames.N > 0 && o.Pending.N > 0 {
 		if o.Frames.Mean <= 0 || o.Pending.Mean <= 0 {
 			return 0
 		}
 		return o.Pending.Mean / o.Frames.Mean
 	}
-	sum, n := 0.0, 0
+	bytesPerUs, n := 0.0, 0
 	for i := range o.Stations {
-		if s := &o.Stations[i]; s.Active && s.RateKbps > 0 {
-			sum, n = sum+float64(s.RateKbps), n+1
+		if w := m.costs[i].usPerByte; w > 0 && o.Stations[i].Active {
+			bytesPerUs, n = bytesPerUs+1/w, n+1
 		}
 	}
 	if n == 0 {
 		return 0
 	}
-	return mtuBytes * 8000 / (sum / float64(n))
+	return mtuBytes * float64(n) / bytesPerUs
 }
 
 const (
