@@ -9,10 +9,11 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 
 PREFIX    ?= /usr/local
-SBINDIR   ?= $(PREFIX)/sbin
+BINDIR    ?= $(PREFIX)/bin
 MANDIR    ?= $(PREFIX)/share/man
 UNITDIR   ?= /etc/systemd/system
-SYSCONFDIR?= /etc
+SYSUSERSDIR ?= /etc/sysusers.d
+DOCDIR    ?= $(PREFIX)/share/doc/airtuned
 
 PLATFORMS := amd64 arm64 arm mips mipsle riscv64
 FUZZTIME  ?= 10s
@@ -72,13 +73,13 @@ fuzz: ## run each fuzz test for FUZZTIME
 	done
 
 .PHONY: install
-install: build ## install binary, manual page, unit and an example configuration (DESTDIR, PREFIX)
-	install -D -m 0755 airtuned $(DESTDIR)$(SBINDIR)/airtuned
+install: build ## install binary, manual page, systemd unit, example configuration (PREFIX, DESTDIR)
+	install -D -m 0755 airtuned $(DESTDIR)$(BINDIR)/airtuned
 	install -D -m 0644 docs/man/airtuned.8 $(DESTDIR)$(MANDIR)/man8/airtuned.8
-	sed 's|/usr/sbin/airtuned|$(SBINDIR)/airtuned|' packaging/systemd/airtuned.service > airtuned.service.tmp
-	install -D -m 0644 airtuned.service.tmp $(DESTDIR)$(UNITDIR)/airtuned.service
-	rm airtuned.service.tmp
-	install -D -m 0644 config.example.yaml $(DESTDIR)$(SYSCONFDIR)/airtuned.example.yaml
+	install -D -m 0644 config.example.yaml $(DESTDIR)$(DOCDIR)/config.example.yaml
+	install -D -m 0644 packaging/systemd/airtuned.sysusers $(DESTDIR)$(SYSUSERSDIR)/airtuned.conf
+	install -D -m 0644 packaging/systemd/airtuned.service $(DESTDIR)$(UNITDIR)/airtuned.service
+	sed -i 's|/usr/bin/airtuned|$(BINDIR)/airtuned|' $(DESTDIR)$(UNITDIR)/airtuned.service
 
 .PHONY: clean
 clean: ## remove what was built

@@ -16,6 +16,11 @@ import (
 	"airtuned/radiosim"
 )
 
+// What the demo shows without flags.
+const defaultScenario = "crowd"
+
+var defaultPolicies = []string{demo.Baseline, "static", "dql", "delay"}
+
 func newDemo(a *app) *cobra.Command {
 	var scenario, policy string
 	var duration time.Duration
@@ -60,8 +65,8 @@ Scenarios:` + list.String(),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&scenario, "scenario", "crowd", "what the radio meets (`NAME`, see above)")
-	f.StringVar(&policy, "policy", "kernel-default,static,dql,delay", "`POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
+	f.StringVar(&scenario, "scenario", defaultScenario, "what the radio meets (`NAME`, see above)")
+	f.StringVar(&policy, "policy", strings.Join(defaultPolicies, ","), "`POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
 	f.DurationVar(&duration, "duration", 0, "virtual time to judge, after the warm-up (`TIME`, default the scenario's)")
 	f.Uint64Var(&seed, "seed", 1, "everything random follows from it (`N`)")
 	return cmd

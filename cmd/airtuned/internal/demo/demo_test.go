@@ -27,6 +27,9 @@ func options(t *testing.T, scenario string, d time.Duration, policies ...string)
 // TestLatencyAtThroughput is what the demo promises: delay is faster than the
 // kernel left alone and costs no more than 3 % of its throughput.
 func TestLatencyAtThroughput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a minute and a quarter of virtual time")
+	}
 	for _, scenario := range []string{"one-fast", "four-fast", "crowd"} {
 		t.Run(scenario, func(t *testing.T) {
 			report, err := Start(context.Background(), options(t, scenario, 0, "delay")).Wait()
@@ -59,7 +62,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestPoints(t *testing.T) {
-	r := Start(context.Background(), options(t, "one-fast", 3*time.Second, "static"))
+	r := Start(context.Background(), options(t, "one-fast", time.Second, "static"))
 	if _, err := r.Wait(); err != nil {
 		t.Fatal(err)
 	}
