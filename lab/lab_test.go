@@ -7,36 +7,57 @@
 package lab
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-var only = flag.String("inside", "", "run only the tests of lab/inside that match this regular `expression`")
-
-// TestLab runs the tests of lab/inside, one boot for each kernel, and reports
-// them as subtests.
+// TestLab runs each test of lab/inside in a kernel of its own, so that none
+// depends on what another left behind.
 func TestLab(t *testing.T) {
+	kernels := kernels(t)
 	programs := t.TempDir()
-	build(t, filepath.Join(programs, "inside.test"), "test", "-c", "-tags", "lab", "airtuned/lab/inside")
+	inside := filepath.Join(programs, "inside.test")
+	build(t, inside, "test", "-c", "-tags", "lab", "airtuned/lab/inside")
 	build(t, filepath.Join(programs, "airtuned"), "build", "-trimpath", "-buildvcs=false", "airtuned/cmd/airtuned")
 
-	for _, b := range []struct{ name, kernel, tests string }{
-		// On a kernel with all of mac80211's files.
-		{"debugfs", "linux", "^Test(Kernel|Airtuned)"},
-		// On one as Debian builds it.
-		{"no-debugfs", "linux-nodebugfs", "^TestNoDebugfs"},
-	} {
-		t.Run(b.name, func(t *testing.T) {
+	names, err := exec.Command(inside, "-test.list", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(names)) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if *only != "" {
-				b.tests = *only
+			kernel := "linux"
+			if strings.HasPrefix(name, "TestNoDebugfs") {
+				kernel = "linux-nodebugfs"
 			}
-			report(t, boot(t, b.kernel, programs, b.tests))
+			r := boot(t, filepath.Join(kernels, kernel), programs, name)
+			t.Logf("\n%s", r.output)
+			switch {
+			case strings.Contains(r.output, "\n--- SKIP: "+name):
+				t.SkipNow()
+			case strings.HasSuffix(r.output, "\nFAIL\n"):
+				t.Fail()
+			case !strings.HasSuffix(r.output, "\nPASS\n"):
+				t.Errorf("the test did not come to its end; the kernel %s and said:\n%s", r.end, r.console)
+			}
 		})
 	}
+}
+
+// kernels is the folder that kernel/build.sh keeps its kernels in.
+func kernels(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command("kernel/build.sh", "--path")
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // build runs the go command to make a static program.
@@ -44,7 +65,8 @@ func build(t *testing.T, program, verb string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{verb, "-o", program}, args...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v", cmd, err)
 	}
 }

@@ -158,6 +158,12 @@ func start(t testing.TB, config string) *daemon {
 		}
 	})
 	eventually(t, 10*time.Second, func() error {
+		select {
+		case err := <-d.ended:
+			d.ended <- err
+			t.Fatalf("the daemon ended: %v", err)
+		default:
+		}
 		if _, stderr, code := command(t, airtuned, "status"); code != 0 {
 			return fmt.Errorf("status: exit code %d: %s", code, stderr)
 		}
@@ -519,25 +525,32 @@ func TestAirtunedHotplug(t *testing.T) {
 
 // TestAirtunedForeignWrite: whoever else sets the limits has the last word.
 func TestAirtunedForeignWrite(t *testing.T) {
-	start(t, forced)
+	d := start(t, forced)
 	r := radios(t)[0]
 	follows(t, r.path, state("tuning", ""))
 	eventually(t, 5*time.Second, func() error { return changed(t, r) })
 	write(t, r.debugfs("aql_txq_limit"), "2 3333 4444")
-	t.Cleanup(func() {
-		write(t, r.debugfs("aql_txq_limit"), "2 5000 12000")
-	})
 	follows(t, r.path, state("held", "another program"))
 	time.Sleep(30 * time.Second)
 	if text := r.limits(t); !strings.Contains(text, "BE\t3333\t\t4444\n") {
 		t.Errorf("the daemon overwrote another's limits:\n%s", text)
 	}
 	follows(t, radios(t)[1].path, state("tuning", ""))
+
+	// What is still ours goes back at the end; what is not does not.
+	if err := d.stop(t, unix.SIGTERM); err != nil {
+		t.Errorf("after SIGTERM: %v", err)
+	}
+	if text := r.limits(t); !strings.Contains(text, "BE\t3333\t\t4444\n") {
+		t.Errorf("another's limits were taken back:\n%s", text)
+	}
+	write(t, r.debugfs("aql_txq_limit"), "2 5000 12000")
+	untouched(t)
 }
 
 // TestNoDebugfs: on Debian's kernels there is nl80211 and nothing else.
 func TestNoDebugfs(t *testing.T) {
-	if debugfsBuilt(t) {
+	if _, err := os.Stat(radios(t)[0].debugfs("aql_txq_limit")); err == nil {
 		t.Fatal("this kernel has MAC80211_DEBUGFS")
 	}
 	const option = "CONFIG_MAC80211_DEBUGFS"
