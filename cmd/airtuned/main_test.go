@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,12 @@ func TestScript(t *testing.T) {
 			env.Setenv("TREES", trees)
 			env.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR"))
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "race" {
+				return raceEnabled, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,

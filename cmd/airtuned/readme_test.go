@@ -19,7 +19,7 @@ import (
 // TestReadme holds the README to what the demo says: each block of text after a
 // comment with a command is what that command shows.
 func TestReadme(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		t.Skip("runs whole demos")
 	}
 	if runtime.GOARCH != "amd64" {

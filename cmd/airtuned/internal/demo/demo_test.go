@@ -27,7 +27,7 @@ func options(t *testing.T, scenario string, d time.Duration, policies ...string)
 // TestLatencyAtThroughput is what the demo promises: delay is faster than the
 // kernel left alone and costs no more than 3 % of its throughput.
 func TestLatencyAtThroughput(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		t.Skip("runs a minute and a quarter of virtual time")
 	}
 	for _, scenario := range []string{"one-fast", "four-fast", "crowd"} {
