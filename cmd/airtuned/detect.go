@@ -72,7 +72,11 @@ func printDetection(w io.Writer, d tuner.Detection) {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintln(w, radioTitle(t, r))
-		row := func(label, text string) { printRow(w, t, label, text) }
+		row := func(label, text string) {
+			for _, l := range cardRow(t, label, text) {
+				fmt.Fprintln(w, l)
+			}
+		}
 		row("interfaces", interfaces(r))
 		row("device", r.Path)
 		row("AQL limits", aqlText(t, r.AQL, hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind)))
@@ -100,18 +104,17 @@ func printDetection(w io.Writer, d tuner.Detection) {
 
 const labelWidth = 12
 
-// printRow prints one line of a card, wrapped and indented.
-func printRow(w io.Writer, t term.Terminal, label, text string) {
-	lines := []string{text}
+// cardRow is one row of a card: the text is wrapped where a person looks.
+func cardRow(t term.Terminal, label, text string) []string {
+	parts := []string{text}
 	if t.TTY {
-		lines = term.Wrap(text, max(t.Width-labelWidth-4, 30))
+		parts = term.Wrap(text, max(t.Width-labelWidth-4, 30))
 	}
-	for i, l := range lines {
-		if i > 0 {
-			label = ""
-		}
-		fmt.Fprintf(w, "  %s %s\n", t.Paint(term.Dim, term.Pad(label, labelWidth)), l)
+	for i, part := range parts {
+		parts[i] = "  " + t.Paint(term.Dim, term.Pad(label, labelWidth)) + " " + part
+		label = ""
 	}
+	return parts
 }
 
 func radioTitle(t term.Terminal, r tuner.Radio) string {

@@ -17,7 +17,7 @@ func statusText(t term.Terminal, s daemonStatus, now time.Time) []string {
 	for _, r := range s.Radios {
 		lines = append(lines, "", radioTitle(t, r.Radio))
 		row := func(label, text string) {
-			lines = append(lines, fmt.Sprintf("  %s %s", t.Paint(term.Dim, term.Pad(label, labelWidth)), text))
+			lines = append(lines, cardRow(t, label, text)...)
 		}
 		row("interfaces", interfaces(r.Radio))
 		row("state", stateText(t, r))
@@ -25,7 +25,7 @@ func statusText(t term.Terminal, s daemonStatus, now time.Time) []string {
 			continue
 		}
 		row("queue", pendingText(r))
-		row("throughput", fmt.Sprintf("%s to %d active of %d stations", mbps(r.ThroughputKbps), r.ActiveStations, len(r.Stations)))
+		row("throughput", fmt.Sprintf("%s; %d of %d stations active", mbps(r.ThroughputKbps), r.ActiveStations, len(r.Stations)))
 		if len(r.AQL.Limits) > 0 {
 			row("limits", limitsText(r.AQL.Limits)+" us")
 		}
