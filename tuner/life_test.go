@@ -2,6 +2,7 @@ package tuner_test
 
 import (
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,6 +139,20 @@ func TestRemovalAndReturn(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantDefault()
+}
+
+func TestStopWhileGone(t *testing.T) {
+	l := start(t, "one-fast", "static", radiosim.Options{})
+	l.run(2 * time.Second)
+	l.sim.RemoveRadio()
+	l.run(5 * time.Second)
+	l.want(tuner.Gone, "")
+	if err := l.tun.Stop("the test is over"); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(l.env.StateDir, "originals", "*")); err != nil || len(left) > 0 {
+		t.Errorf("records left: %q, %v", left, err)
+	}
 }
 
 func TestFirmwareCrash(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"airtuned/debugfs"
@@ -55,8 +54,8 @@ type Tuner struct {
 	// told is set while a command or a foreign write, and not the loop itself,
 	// decides the state.
 	told bool
-	// foreign is set once another program has changed limits that were ours.
-	foreign bool
+	// foreign marks the limits that were ours until another program changed them.
+	foreign [wlan.NumAC]bool
 	// unfit says why limits cannot be used on this radio; empty if they can.
 	unfit string
 
@@ -65,6 +64,7 @@ type Tuner struct {
 	overrides map[wlan.MAC][wlan.NumAC]wlan.Limit
 
 	look       bool // something changed: list interfaces and stations
+	retype     bool // an interface has another type: detect the radio again
 	lastLook   time.Time
 	windowFrom time.Time
 	fresh      bool
@@ -106,7 +106,7 @@ func newPolicy(r Radio, s Settings) (policies.Policy, error) {
 // relocate finds the radio by its device path, whatever its phy is called
 // now, and starts over if it is not the phy it was.
 func (t *Tuner) relocate(now time.Time) {
-	t.look, t.lastLook = false, now
+	t.look, t.retype, t.lastLook = false, false, now
 	d, err := Detect(t.env, func(Radio) Settings { return t.settings })
 	i := slices.IndexFunc(d.Radios, func(r Radio) bool { return r.Path == t.radio.Path })
 	if err != nil || i < 0 {
@@ -140,7 +140,7 @@ func (t *Tuner) relocate(now time.Time) {
 func (t *Tuner) begin(index int, now time.Time) {
 	t.phyIndex = index
 	t.open()
-	t.wrote, t.told, t.foreign = false, false, false
+	t.wrote, t.told, t.foreign = false, false, [wlan.NumAC]bool{}
 	clear(t.overrides)
 	t.guards = guards{}
 	t.crashesN = false
@@ -234,6 +234,8 @@ func (t *Tuner) Note(kind nl80211.EventKind, now time.Time) {
 	case nl80211.ChannelSwitch:
 		t.startOver()
 		t.look = true
+	case nl80211.InterfaceChanged:
+		t.look, t.retype = true, true
 	default:
 		t.look = true
 	}
@@ -306,7 +308,7 @@ func (t *Tuner) rescan(now time.Time) {
 		t.relocate(now)
 		return
 	}
-	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged {
+	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged || t.retype {
 		t.relocate(now)
 	}
 }
@@ -325,11 +327,16 @@ func (t *Tuner) restarted() bool {
 
 // checkForeign compares the limits in force with the ones last written.
 func (t *Tuner) checkForeign(now [wlan.NumAC]wlan.Limit) {
-	if t.wrote && now != t.inForce.AC && !t.foreign {
-		reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", diff(t.inForce.AC, now))
-		t.log.Warn("foreign write", "reason", reason)
-		t.told, t.foreign = true, true
-		t.become(Held, reason)
+	if t.wrote && now != t.inForce.AC {
+		if t.foreign == ([wlan.NumAC]bool{}) {
+			reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", diff(t.inForce.AC, now))
+			t.log.Warn("foreign write", "reason", reason)
+			t.told = true
+			t.become(Held, reason)
+		}
+		for ac := range now {
+			t.foreign[ac] = t.foreign[ac] || now[ac] != t.inForce.AC[ac]
+		}
 	}
 	t.inForce.AC = now
 }
@@ -490,15 +497,23 @@ func (t *Tuner) restore(reason string, keepForeign bool) ([]Change, error) {
 	if t.journal == nil {
 		return nil, nil
 	}
+	if _, err := phyIndex(t.env, t.radio.Path); err != nil && t.state == Gone {
+		return nil, t.journal.forget() // the values went with the radio
+	}
 	changes, err := t.journal.restore(reason, func(knob string) bool {
-		return keepForeign && t.foreign && strings.HasPrefix(knob, knobLimit)
+		for _, ac := range wlan.ACs {
+			if keepForeign && t.foreign[ac] && knob == limitKnob(ac) {
+				return true
+			}
+		}
+		return false
 	})
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.log.Info("restored", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
 		}
 	}
-	t.wrote, t.foreign = false, false
+	t.wrote, t.foreign = false, [wlan.NumAC]bool{}
 	clear(t.overrides)
 	if t.senses != nil {
 		if limits, err := t.senses.inForce(); err == nil {
@@ -546,7 +561,7 @@ func (t *Tuner) Resume(now time.Time) {
 	if t.state == Gone || !t.told {
 		return
 	}
-	t.told, t.foreign, t.wrote = false, false, false
+	t.told, t.foreign, t.wrote = false, [wlan.NumAC]bool{}, false
 	t.pauseUntil = time.Time{}
 	t.startOver()
 	t.become(Observing, "resumed")

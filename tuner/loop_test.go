@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"airtuned/nl80211"
@@ -143,6 +144,7 @@ func TestLoopBlind(t *testing.T) {
 
 func TestLoopForeignWrite(t *testing.T) {
 	r := newRig(t, "static")
+	before := r.limits()
 	r.run(time.Second, 3000, 10, true)
 	r.k.setLimit(limitFile, wlan.BE, wlan.Limit{LowUs: 777, HighUs: 888})
 	n := len(r.k.writes)
@@ -154,8 +156,9 @@ func TestLoopForeignWrite(t *testing.T) {
 	if err := r.tun.Stop("stop"); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.limits(); !strings.Contains(got, "BE\t777\t\t888\n") {
-		t.Errorf("took the other program's value away:\n%s", got)
+	want := strings.Replace(before, "BE\t5000\t\t12000\n", "BE\t777\t\t888\n", 1)
+	if diff := cmp.Diff(want, r.limits()); diff != "" {
+		t.Errorf("limits after the end, the other program's and ours (-want +got):\n%s", diff)
 	}
 }
 

@@ -174,8 +174,13 @@ func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change,
 		}
 		return changes, errors.Join(errs...)
 	}
+	return changes, j.forget()
+}
+
+// forget drops the record: there is nothing to restore any more.
+func (j *journal) forget() error {
 	j.found = nil
-	return changes, j.store.forget(j.id.Path)
+	return j.store.forget(j.id.Path)
 }
 
 func (j *journal) change(knob, to, reason string) Change {
