@@ -2,7 +2,9 @@ package tuner
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"airtuned/debugfs"
@@ -102,11 +104,13 @@ type station struct {
 	aqm     source[debugfs.StationAQM]
 	airtime source[debugfs.StationAirtime]
 
-	seen      bool // has a first reading, so that differences mean something
-	bytes     uint32
-	packets   uint32
-	drops     uint32
-	airtimeUs uint64
+	// counted and timed are set by a first reading of aqm and of airtime: only
+	// then do differences mean something.
+	counted, timed bool
+	bytes          uint32
+	packets        uint32
+	drops          uint32
+	airtimeUs      uint64
 
 	rateKbps uint64
 }
@@ -173,7 +177,11 @@ func (s *senses) scan() error {
 			now = append(now, &station{mac: mac, netdev: netdev})
 		}
 	}
-	slices.SortFunc(now, func(a, b *station) int { return bytes.Compare(a.mac[:], b.mac[:]) })
+	// A client that roams between two networks of a radio is in both for a
+	// while. One has to stand for it, and always the same.
+	slices.SortFunc(now, func(a, b *station) int {
+		return cmp.Or(bytes.Compare(a.mac[:], b.mac[:]), strings.Compare(a.netdev, b.netdev))
+	})
 	now = slices.CompactFunc(now, func(a, b *station) bool { return a.mac == b.mac })
 
 	for i, st := range now {
@@ -282,10 +290,10 @@ func (st *station) observe(p *policies.Station) bool {
 	case err == nil:
 		q := &st.aqm.last.Total
 		p.BacklogBytes, p.BacklogPackets = uint64(q.BacklogBytes), uint64(q.BacklogPackets)
-		if st.seen {
+		if st.counted {
 			p.TxBytes, p.TxPackets, p.Drops = since(q.TxBytes, st.bytes), since(q.TxPackets, st.packets), since(q.Drops, st.drops)
 		}
-		st.bytes, st.packets, st.drops = q.TxBytes, q.TxPackets, q.Drops
+		st.bytes, st.packets, st.drops, st.counted = q.TxBytes, q.TxPackets, q.Drops, true
 	case debugfs.CauseOf(err) == debugfs.Gone:
 		return false
 	}
@@ -294,12 +302,11 @@ func (st *station) observe(p *policies.Station) bool {
 	}
 	if st.airtime.read() == nil {
 		tx := st.airtime.last.TXUs
-		if st.seen && tx >= st.airtimeUs {
+		if st.timed && tx >= st.airtimeUs {
 			p.AirtimeUs = tx - st.airtimeUs
 		}
-		st.airtimeUs = tx
+		st.airtimeUs, st.timed = tx, true
 	}
-	st.seen = true
 	p.Active = p.TxPackets > 0 || p.BacklogPackets > 0
 	return true
 }

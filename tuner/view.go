@@ -148,8 +148,9 @@ func (v *view) residencyStatus() ResidencyStatus {
 }
 
 func kbps(bytes uint64, window time.Duration) uint64 {
-	if window <= 0 {
+	us := window.Microseconds()
+	if us <= 0 {
 		return 0
 	}
-	return bytes * 8000 / uint64(window.Microseconds())
+	return bytes * 8000 / uint64(us)
 }
