@@ -180,7 +180,11 @@ func plan(l wlan.Limits) []setting {
 		p = append(p, setting{limitKnob(ac), l.AC[ac].String()})
 	}
 	if l.ThresholdUs != 0 {
-		p = append(p, setting{knobThreshold, strconv.FormatUint(uint64(l.ThresholdUs), 10)})
+		p = append(p, thresholdSetting(l.ThresholdUs))
 	}
 	return p
+}
+
+func thresholdSetting(us uint32) setting {
+	return setting{knobThreshold, strconv.FormatUint(uint64(us), 10)}
 }

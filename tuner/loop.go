@@ -59,9 +59,10 @@ type Tuner struct {
 	// unfit says why limits cannot be used on this radio; empty if they can.
 	unfit string
 
-	inForce   wlan.Limits // what the kernel had at the last look
-	wrote     bool        // inForce is ours
-	overrides map[wlan.MAC][wlan.NumAC]wlan.Limit
+	inForce wlan.Limits // what the kernel had at the last look
+	wrote   bool        // inForce is ours
+	// overrides are the stations that may have limits of their own from us.
+	overrides map[wlan.MAC]struct{}
 
 	look       bool // something changed: list interfaces and stations
 	retype     bool // an interface has another type: detect the radio again
@@ -87,7 +88,7 @@ func New(env Env, r Radio, s Settings, now time.Time) *Tuner {
 		env: env, radio: r, settings: s,
 		log:       env.Log.With("radio", r.Phy, "path", r.Path),
 		state:     Observing,
-		overrides: map[wlan.MAC][wlan.NumAC]wlan.Limit{},
+		overrides: map[wlan.MAC]struct{}{},
 		phyIndex:  -1,
 	}
 	t.relocate(now)
@@ -391,17 +392,16 @@ func (t *Tuner) act(d policies.Decision, now time.Time) {
 		t.become(Tuning, d.Reason)
 		return
 	}
-	var todo []setting
-	for _, s := range plan(wanted) {
-		if t.worthIt(s, wanted) {
-			todo = append(todo, s)
-		}
-	}
-	todo = t.planStations(todo, d.Stations)
+	todo, next := t.plan(wanted)
+	todo = t.planStations(todo, next, d.Stations)
 	if len(todo) == 0 {
 		t.become(Tuning, d.Reason)
 		return
 	}
+	for _, w := range d.Stations {
+		t.overrides[w.MAC] = struct{}{}
+	}
+	failed := ""
 	for _, c := range t.journal.apply(todo, d.Reason, false) {
 		switch c.Result {
 		case Applied:
@@ -409,32 +409,54 @@ func (t *Tuner) act(d policies.Decision, now time.Time) {
 			t.changed(c, now)
 		case Failed, Unsupported:
 			t.log.Warn("a change failed", "knob", c.Knob, "to", c.To, "error", c.Reason)
-			t.pause(now.Add(retryPause))
-			t.look = true
-			t.become(Held, c.Knob+": "+c.Reason)
-			return
+			failed = orElse(failed, c.Knob+": "+c.Reason)
 		}
 	}
+	if failed != "" {
+		// What is in force now is partly ours: it must not be taken for another
+		// program's.
+		t.look = true
+		if limits, err := t.senses.inForce(); err == nil {
+			t.inForce.AC = limits
+		} else {
+			t.wrote = false
+		}
+		t.pause(now.Add(retryPause))
+		t.become(Held, failed)
+		return
+	}
 	t.decisions++
-	t.inForce = wanted
+	t.inForce = next
+	clear(t.overrides)
+	for _, w := range d.Stations {
+		t.overrides[w.MAC] = struct{}{}
+	}
 	if now.Sub(t.loggedAt) >= logEvery {
 		t.loggedAt = now
 	}
 	t.become(Tuning, d.Reason)
 }
 
-// worthIt reports whether a setting differs enough from what is in force.
-func (t *Tuner) worthIt(s setting, wanted wlan.Limits) bool {
-	if s.knob == knobThreshold {
-		return wanted.ThresholdUs != t.inForce.ThresholdUs
-	}
+// plan lists the settings that differ enough from what is in force, and what
+// will be in force with them. A threshold of zero means "as it is".
+func (t *Tuner) plan(wanted wlan.Limits) (todo []setting, next wlan.Limits) {
+	next = t.inForce
 	for _, ac := range wlan.ACs {
-		if s.knob == limitKnob(ac) {
-			from, to := t.inForce.AC[ac], wanted.AC[ac]
-			return !t.wrote && from != to || far(from.LowUs, to.LowUs) || far(from.HighUs, to.HighUs)
+		from, to := t.inForce.AC[ac], wanted.AC[ac]
+		if !t.wrote && from != to || farLimit(from, to) {
+			todo = append(todo, setting{limitKnob(ac), to.String()})
+			next.AC[ac] = to
 		}
 	}
-	return false
+	if us := wanted.ThresholdUs; us != 0 && us != t.inForce.ThresholdUs {
+		todo = append(todo, thresholdSetting(us))
+		next.ThresholdUs = us
+	}
+	return todo, next
+}
+
+func farLimit(from, to wlan.Limit) bool {
+	return far(from.LowUs, to.LowUs) || far(from.HighUs, to.HighUs)
 }
 
 func far(from, to uint32) bool {
@@ -443,32 +465,29 @@ func far(from, to uint32) bool {
 }
 
 // planStations adds what it takes for stations to have the limits of their own
-// that the decision gives them, and for others to follow the radio again.
-func (t *Tuner) planStations(todo []setting, want []policies.StationLimit) []setting {
-	for mac := range t.overrides {
-		if slices.ContainsFunc(want, func(w policies.StationLimit) bool { return w.MAC == mac }) {
-			continue
-		}
-		delete(t.overrides, mac)
-		if t.senses.station(mac) == nil {
-			continue
-		}
-		for _, ac := range wlan.ACs {
-			todo = append(todo, setting{stationKnob(mac, ac), t.inForce.AC[ac].String()})
+// that the decision gives them, and for others to follow the radio again: a
+// station does once it has what the radio has at that moment.
+func (t *Tuner) planStations(todo []setting, radio wlan.Limits, want []policies.StationLimit) []setting {
+	for _, st := range t.senses.stations {
+		_, had := t.overrides[st.mac]
+		if had && !slices.ContainsFunc(want, func(w policies.StationLimit) bool { return w.MAC == st.mac }) {
+			for _, ac := range wlan.ACs {
+				todo = append(todo, setting{stationKnob(st.mac, ac), radio.AC[ac].String()})
+			}
 		}
 	}
 	for _, w := range want {
-		if t.senses.station(w.MAC) == nil {
+		st := t.senses.station(w.MAC)
+		if st == nil {
 			continue
 		}
 		for _, ac := range wlan.ACs {
-			l := t.settings.clamp(w.AC[ac])
-			if have, ok := t.overrides[w.MAC]; !ok || far(have[ac].LowUs, l.LowUs) || far(have[ac].HighUs, l.HighUs) {
+			// Its own file is the truth: a station that left and came back has
+			// what the radio has.
+			if l := t.settings.clamp(w.AC[ac]); farLimit(st.aql.last.Limits[ac], l) {
 				todo = append(todo, setting{stationKnob(w.MAC, ac), l.String()})
 			}
-			w.AC[ac] = l
 		}
-		t.overrides[w.MAC] = w.AC
 	}
 	return todo
 }

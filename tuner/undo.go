@@ -66,7 +66,7 @@ func (j *journal) record(from []setting) error {
 	n := len(next.Knobs)
 	for _, s := range from {
 		if _, ok := j.original(s.knob); !ok {
-			next.Knobs = append(next.Knobs, Original{s.knob, s.value})
+			next.Knobs = append(next.Knobs, Original{s.knob, j.unfollowed(s)})
 		}
 	}
 	if len(next.Knobs) == n {
@@ -77,6 +77,21 @@ func (j *journal) record(from []setting) error {
 	}
 	j.found = &next
 	return nil
+}
+
+// unfollowed is a knob's value as it was before this journal changed anything:
+// a station that has what the radio has follows the radio, and had the radio's
+// original when the radio had it.
+func (j *journal) unfollowed(s setting) string {
+	if !strings.HasPrefix(s.knob, knobStation) {
+		return s.value
+	}
+	radio := knobLimit + s.knob[strings.LastIndexByte(s.knob, '/')+1:]
+	original, changed := j.original(radio)
+	if now, err := j.knobs.get(radio); changed && err == nil && now == s.value {
+		return original
+	}
+	return s.value
 }
 
 // apply brings knobs to the values wanted and says what became of each. With
