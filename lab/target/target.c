@@ -516,6 +516,34 @@ static struct emu_target *target_new(unsigned int index)
 
 /* The driver of a device. */
 
+/*
+ * No regulatory database is needed, and no country: the radio itself says
+ * what is allowed, which is everything that a lab may want.
+ */
+static const struct ieee80211_regdomain regdomain = {
+	.n_reg_rules = 3,
+	.alpha2 = "US",
+	.reg_rules = {
+		REG_RULE(2402, 2472, 40, 0, 23, 0),
+		REG_RULE(5170, 5330, 160, 0, 23, 0),
+		REG_RULE(5490, 5850, 160, 0, 23, 0),
+	},
+};
+
+static void set_regdomain(struct wiphy *wiphy)
+{
+	int band, i;
+
+	/* The ath regulatory code has marked them before registration. */
+	for (band = 0; band < NUM_NL80211_BANDS; band++)
+		for (i = 0; wiphy->bands[band] && i < wiphy->bands[band]->n_channels; i++)
+			wiphy->bands[band]->channels[i].orig_flags &=
+				~(IEEE80211_CHAN_NO_IR | IEEE80211_CHAN_RADAR |
+				  IEEE80211_CHAN_DISABLED);
+	wiphy->regulatory_flags |= REGULATORY_WIPHY_SELF_MANAGED;
+	regulatory_set_wiphy_regd(wiphy, (struct ieee80211_regdomain *)&regdomain);
+}
+
 static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct ath10k_bus_params params = { .dev_type = ATH10K_DEV_TYPE_LL };
@@ -553,6 +581,8 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 	/* So that phys are numbered as the devices are. */
 	flush_work(&ar->register_work);
+	if (test_bit(ATH10K_FLAG_CORE_REGISTERED, &ar->dev_flags))
+		set_regdomain(ar->hw->wiphy);
 	return 0;
 }
 

@@ -73,8 +73,8 @@ void emu_wmi_service_ready(struct emu_target *t)
 				       WMI_VHT_CAP_MAX_AMPDU_LEN_EXP);
 	ev->hw_min_tx_power = cpu_to_le32(0);
 	ev->hw_max_tx_power = cpu_to_le32(63);
-	/* A country, where 5 GHz may be used without listening first: US. */
-	ev->hal_reg_capabilities.eeprom_rd = cpu_to_le32(0x8000 | 840);
+	/* The world's; see set_regdomain(). */
+	ev->hal_reg_capabilities.eeprom_rd = cpu_to_le32(0x6a);
 	ev->hal_reg_capabilities.low_2ghz_chan = cpu_to_le32(2312);
 	ev->hal_reg_capabilities.high_2ghz_chan = cpu_to_le32(2732);
 	ev->hal_reg_capabilities.low_5ghz_chan = cpu_to_le32(4920);
