@@ -3,6 +3,7 @@ package tuner
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // Codes of warnings, as in Warning.Code, besides those of debugfs.Cause.
 const (
 	WarnNoWireless     = "no-wireless"
+	WarnUnreadable     = "unreadable"
 	WarnNoNetlink      = "no-netlink"
 	WarnAQLUnsupported = "aql-unsupported"
 	WarnAQLUnknown     = "aql-unknown"
@@ -38,6 +40,9 @@ func Detect(env Env, choose Chooser) (Detection, error) {
 	if err != nil && len(devices) == 0 {
 		return d, err
 	}
+	if err != nil { // about some radios only
+		d.Warnings = append(d.Warnings, Warning{"", WarnUnreadable, strings.ReplaceAll(err.Error(), "\n", "; ")})
+	}
 	air, err := readNetlink(env.Netlink)
 	if err != nil {
 		d.Warnings = append(d.Warnings, Warning{"", WarnNoNetlink, err.Error()})
@@ -53,6 +58,34 @@ func Detect(env Env, choose Chooser) (Detection, error) {
 		d.Warnings = append(d.Warnings, warnings...)
 	}
 	return d, nil
+}
+
+// detectAt is Detect for one radio, and its phy's index. It touches no file of
+// any other radio in debugfs: one that blocks there blocks nobody else. The
+// error is fs.ErrNotExist if the radio is not there.
+func detectAt(env Env, path string) (Radio, int, error) {
+	dev, err := findDevice(env, path)
+	if err != nil {
+		return Radio{}, -1, err
+	}
+	air, _ := readNetlink(env.Netlink) // Detect has warned
+	_, debugErr := debugfs.Phys(env.Debug)
+	r, _ := detectRadio(env, dev, air, debugErr)
+	return r, dev.PhyIndex, nil
+}
+
+// findDevice finds a radio by its device path. That others cannot be read does
+// not matter.
+func findDevice(env Env, path string) (sysfs.Device, error) {
+	devices, err := sysfs.Devices(env.Sys)
+	i := slices.IndexFunc(devices, func(d sysfs.Device) bool { return d.Path == path })
+	switch {
+	case i >= 0:
+		return devices[i], nil
+	case err != nil:
+		return sysfs.Device{}, fmt.Errorf("find %s: %w", path, err)
+	}
+	return sysfs.Device{}, fmt.Errorf("find %s: %w", path, fs.ErrNotExist)
 }
 
 // airwaves is what netlink said about all radios, by name of wiphy.

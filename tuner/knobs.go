@@ -105,7 +105,11 @@ func (k knobs) write(name, value string) error {
 		}
 		return k.phy.SetAQLThreshold(uint32(us))
 	case strings.HasPrefix(name, knobThreaded):
-		return sysfs.SetThreaded(k.env.Sys, k.env.Proc, name[len(knobThreaded):], value == "1")
+		err := sysfs.SetThreaded(k.env.Sys, k.env.Proc, name[len(knobThreaded):], value == "1")
+		if k.restoring && errors.Is(err, sysfs.ErrThreadNotSeen) {
+			return nil // the value is back, and that is what was asked for
+		}
+		return err
 	case strings.HasPrefix(name, knobStation):
 		mac, ac, netdev, err := k.station(name)
 		if err != nil {

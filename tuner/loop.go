@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/policies"
-	"airtuned/sysfs"
 	"airtuned/wlan"
 )
 
@@ -23,6 +23,13 @@ const (
 	// restartPause is how long a radio is left alone after its firmware
 	// restarted.
 	restartPause = 10 * time.Second
+	// blameWithin is how soon after a restart another one makes the loop suspect
+	// its own changes, and restartPauseMax how long that makes it wait at most.
+	blameWithin     = 10 * time.Minute
+	restartPauseMax = 10 * time.Minute
+	// late is how much longer than two windows a window may take. One that took
+	// longer, because the kernel held a read or the system slept, says nothing.
+	late = 2 * time.Second
 	// scanPause bounds how long a scan whose end was missed is waited for.
 	scanPause = 15 * time.Second
 	// retryPause is how long a radio is left alone after a write failed.
@@ -51,11 +58,13 @@ type Tuner struct {
 
 	state  State
 	reason string
+	// gone says why the radio is not there; empty while it is.
+	gone string
 	// told is set while a command or a foreign write, and not the loop itself,
-	// decides the state.
-	told bool
+	// decides the state; lasting if that outlives the phy.
+	told, lasting bool
 	// foreign marks the limits that were ours until another program changed them.
-	foreign [wlan.NumAC]bool
+	foreign foreign
 	// unfit says why limits cannot be used on this radio; empty if they can.
 	unfit string
 
@@ -71,9 +80,12 @@ type Tuner struct {
 	fresh      bool
 	idle       bool // the policy was not asked at the last window
 	pauseUntil time.Time
-	scanning   bool
-	crashes    uint32
-	crashesN   bool
+	scanUntil  time.Time // zero when there is no scan
+
+	crashes   uint32
+	crashesN  bool
+	crashedAt time.Time
+	blamed    int // restarts in a row that may be the loop's fault
 
 	decisions  uint64
 	lastChange *LastChange
@@ -104,44 +116,78 @@ func newPolicy(r Radio, s Settings) (policies.Policy, error) {
 	})
 }
 
+// foreign marks knobs that another program has taken over.
+type foreign struct {
+	ac        [wlan.NumAC]bool
+	threshold bool
+}
+
+// has reports whether a knob is marked.
+func (f foreign) has(knob string) bool {
+	for _, ac := range wlan.ACs {
+		if f.ac[ac] && knob == limitKnob(ac) {
+			return true
+		}
+	}
+	return f.threshold && knob == knobThreshold
+}
+
 // relocate finds the radio by its device path, whatever its phy is called
 // now, and starts over if it is not the phy it was.
 func (t *Tuner) relocate(now time.Time) {
 	t.look, t.retype, t.lastLook = false, false, now
-	d, err := Detect(t.env, func(Radio) Settings { return t.settings })
-	i := slices.IndexFunc(d.Radios, func(r Radio) bool { return r.Path == t.radio.Path })
-	if err != nil || i < 0 {
+	r, index, err := detectAt(t.env, t.radio.Path)
+	if errors.Is(err, fs.ErrNotExist) {
 		t.vanish("the device has gone")
 		return
 	}
-	index, err := phyIndex(t.env, t.radio.Path)
-	if err != nil {
-		t.vanish(err.Error())
+	if err != nil { // it may well be there
+		t.fault(err)
 		return
 	}
-	renamed := t.radio.Phy != d.Radios[i].Phy
+	r.Policy = t.settings.Policy
+	back := t.gone != ""
+	t.gone = ""
+	renamed := t.radio.Phy != r.Phy
 	if renamed && t.phyIndex == index {
-		t.log.Info("the phy has a new name", "from", t.radio.Phy, "to", d.Radios[i].Phy)
+		t.log.Info("the phy has a new name", "from", t.radio.Phy, "to", r.Phy)
 	}
 	if renamed {
-		t.log = t.env.Log.With("radio", d.Radios[i].Phy, "path", t.radio.Path)
+		t.log = t.env.Log.With("radio", r.Phy, "path", r.Path)
 	}
-	t.radio = d.Radios[i]
-	t.inForce.ThresholdUs = t.radio.AQL.ThresholdUs
+	rewired := !slices.Equal(t.radio.Interfaces, r.Interfaces)
+	t.radio = r
+	if !t.wrote {
+		for _, ac := range wlan.ACs {
+			t.inForce.AC[ac] = r.AQL.Limits[ac.String()]
+		}
+	}
 	switch {
 	case t.phyIndex != index || t.journal == nil:
 		t.begin(index, now)
 	case renamed || t.senses == nil:
 		t.open()
+		t.skip()
+		fallthrough
+	default:
+		if rewired {
+			t.thread(now)
+		}
 	}
+	t.checkThreshold()
 	t.judge()
+	if back && !t.told {
+		t.become(Observing, t.unfit)
+	}
 }
 
 // begin takes a phy on that was not seen before.
 func (t *Tuner) begin(index int, now time.Time) {
 	t.phyIndex = index
+	t.journal, t.policy = nil, nil // they speak of another phy
 	t.open()
-	t.wrote, t.told, t.foreign = false, false, [wlan.NumAC]bool{}
+	t.wrote, t.foreign = false, foreign{}
+	t.told = t.told && t.lasting
 	clear(t.overrides)
 	t.guards = guards{}
 	t.crashesN = false
@@ -187,10 +233,21 @@ func (t *Tuner) close() {
 // vanish notes that the radio is not there. It is looked for again now and then.
 func (t *Tuner) vanish(why string) {
 	t.close()
-	if t.state != Gone {
+	if t.gone == "" {
 		t.log.Info("the radio is gone", "reason", why)
 	}
-	t.state, t.reason, t.told = Gone, why, false
+	t.gone = why
+}
+
+// fault notes that something could not be read that should be there. Limits
+// stay as they are meanwhile.
+func (t *Tuner) fault(err error) {
+	t.look = true
+	t.skip()
+	// A radio that is just leaving is not at fault: the next look sees it.
+	if leaving := errors.Is(err, fs.ErrNotExist) || debugfs.CauseOf(err) == debugfs.Gone; !leaving && !t.told && t.unfit == "" {
+		t.become(Held, explain(err))
+	}
 }
 
 // judge finds out whether limits can be used on this radio at all.
@@ -198,7 +255,7 @@ func (t *Tuner) judge() {
 	if t.journal != nil && t.policy != nil { // else begin said why
 		t.unfit = unfit(t.radio, t.settings)
 	}
-	if !t.told && (t.unfit != "" || t.state == Gone) {
+	if !t.told && t.unfit != "" {
 		t.become(Observing, t.unfit)
 	}
 }
@@ -215,7 +272,13 @@ func (t *Tuner) become(s State, reason string) {
 }
 
 // startOver tells the policy at the next window that the past is void.
-func (t *Tuner) startOver() { t.fresh, t.windowFrom = true, time.Time{} }
+func (t *Tuner) startOver() {
+	t.fresh = true
+	t.skip()
+}
+
+// skip starts the window anew: what it has seen so far is worthless.
+func (t *Tuner) skip() { t.windowFrom = time.Time{} }
 
 // Rescan tells the loop that interfaces or stations may have changed.
 func (t *Tuner) Rescan() { t.look = true }
@@ -224,13 +287,12 @@ func (t *Tuner) Rescan() { t.look = true }
 func (t *Tuner) Note(kind nl80211.EventKind, now time.Time) {
 	switch kind {
 	case nl80211.ScanStarted:
-		t.scanning = true
-		t.pause(now.Add(scanPause))
+		t.scanUntil = now.Add(scanPause)
+		t.skip()
 	case nl80211.ScanDone:
-		if t.scanning {
-			t.scanning = false
-			t.pauseUntil = now
-			t.startOver()
+		if !t.scanUntil.IsZero() {
+			t.scanUntil = time.Time{}
+			t.skip()
 		}
 	case nl80211.ChannelSwitch:
 		t.startOver()
@@ -266,39 +328,72 @@ func (t *Tuner) Step(now time.Time) {
 	if since := now.Sub(t.lastLook); since >= rescanEvery || t.look && since >= t.settings.Window {
 		t.rescan(now)
 	}
-	if t.senses == nil || now.Before(t.pauseUntil) {
+	if t.senses == nil || now.Before(t.pauseUntil) || now.Before(t.scanUntil) {
+		return
+	}
+	if err := t.senses.sample(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.fault(err)
 		return
 	}
 	if t.windowFrom.IsZero() {
 		// Start the window's counters here; what they counted before is void.
 		t.senses.observe(now, 0, t.inForce, true)
 		t.windowFrom = now
-	}
-	if err := t.senses.sample(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.look = true
-		t.become(Held, explain(err))
 		return
 	}
 	window := now.Sub(t.windowFrom)
-	if window < t.settings.Window {
+	if window < 0 || window > 2*t.settings.Window+late {
+		if now.Before(t.lastLook) { // time went backwards
+			t.lastLook = now
+		}
+		t.skip()
 		return
 	}
-	limits, err := t.senses.inForce()
-	if err != nil {
-		t.look = true
+	if window < t.settings.Window || window == 0 {
 		return
 	}
 	if t.restarted() {
-		t.log.Warn("the firmware was restarted; leaving the radio alone for a while", "for", restartPause, "restarts", t.crashes)
-		t.pause(now.Add(restartPause))
-		t.become(t.state, "the firmware was restarted")
+		t.recover(now)
 		return
 	}
-	t.checkForeign(limits)
+	limits, err := t.senses.inForce()
+	switch {
+	case err == nil:
+		t.checkForeign(limits)
+	case t.unfit == "": // else nobody needs them
+		t.fault(err)
+		return
+	}
 	o := t.senses.observe(now, window, t.inForce, t.fresh)
 	t.view.note(o)
 	t.fresh, t.windowFrom = false, now
 	t.decide(o)
+}
+
+// recover leaves the radio alone after a restart of its firmware. When restarts
+// follow each other, the loop may be what causes them: the originals go back,
+// and it waits longer each time.
+func (t *Tuner) recover(now time.Time) {
+	t.blamed++
+	if t.crashedAt.IsZero() || now.Sub(t.crashedAt) > blameWithin {
+		t.blamed = 0
+	}
+	t.crashedAt = now
+	wait := min(restartPause<<min(t.blamed, 10), restartPauseMax)
+	t.log.Warn("the firmware was restarted; leaving the radio alone for a while", "for", wait, "restarts", t.crashes)
+	reason := "the firmware was restarted"
+	if t.blamed > 0 {
+		reason = "the firmware was restarted again and again"
+	}
+	if !t.told {
+		if t.blamed > 0 {
+			t.release(reason, now)
+		}
+		if t.unfit == "" {
+			t.become(Held, reason)
+		}
+	}
+	t.pause(now.Add(wait))
 }
 
 // rescan lists interfaces and stations, and finds the radio again if it is not
@@ -311,7 +406,9 @@ func (t *Tuner) rescan(now time.Time) {
 	}
 	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged || t.retype {
 		t.relocate(now)
+		return
 	}
+	t.checkThreshold()
 }
 
 // restarted reports whether the firmware was restarted since the last window
@@ -329,17 +426,46 @@ func (t *Tuner) restarted() bool {
 // checkForeign compares the limits in force with the ones last written.
 func (t *Tuner) checkForeign(now [wlan.NumAC]wlan.Limit) {
 	if t.wrote && now != t.inForce.AC {
-		if t.foreign == ([wlan.NumAC]bool{}) {
-			reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", diff(t.inForce.AC, now))
-			t.log.Warn("foreign write", "reason", reason)
-			t.told = true
-			t.become(Held, reason)
-		}
-		for ac := range now {
-			t.foreign[ac] = t.foreign[ac] || now[ac] != t.inForce.AC[ac]
-		}
+		t.cede(diff(t.inForce.AC, now))
+		t.markForeign(now)
 	}
 	t.inForce.AC = now
+}
+
+// markForeign marks the limits that are not what was last written.
+func (t *Tuner) markForeign(now [wlan.NumAC]wlan.Limit) {
+	for ac := range now {
+		t.foreign.ac[ac] = t.foreign.ac[ac] || now[ac] != t.inForce.AC[ac]
+	}
+}
+
+// checkThreshold does for the threshold what checkForeign does for limits, but
+// seldom: its file has to be opened for each reading.
+func (t *Tuner) checkThreshold() {
+	us, err := t.phy.AQLThreshold()
+	if err != nil {
+		return
+	}
+	if t.wrote && us != t.inForce.ThresholdUs {
+		if _, ours := t.journal.original(knobThreshold); ours {
+			t.cede(fmt.Sprintf("threshold %d -> %d", t.inForce.ThresholdUs, us))
+			t.foreign.threshold = true
+		}
+	}
+	t.inForce.ThresholdUs = us
+}
+
+// cede leaves the radio to another program that has changed its limits.
+func (t *Tuner) cede(what string) {
+	if t.foreign != (foreign{}) {
+		return // said before
+	}
+	reason := fmt.Sprintf("another program changed the limits (%s); they are left to it", what)
+	t.log.Warn("foreign write", "reason", reason)
+	if !t.told {
+		t.told, t.lasting = true, false
+		t.become(Held, reason)
+	}
 }
 
 // diff says what changed between two sets of limits, e.g. "BE 1500/1500 -> 5000/12000".
@@ -358,16 +484,20 @@ func diff(from, to [wlan.NumAC]wlan.Limit) string {
 
 // decide asks the guards, then the policy, and acts.
 func (t *Tuner) decide(o *policies.Observation) {
-	if t.told || t.unfit != "" {
+	if t.told {
 		t.idle = true
+		return
+	}
+	if t.unfit != "" {
+		t.idle = true
+		t.release(t.unfit, o.Now)
+		t.become(Observing, t.unfit)
 		return
 	}
 	switch v := t.guards.check(o); {
 	case v.action == backOff, v.action == noEffect && !t.settings.Force:
-		if t.wrote {
-			t.undo(v.reason)
-		}
 		t.idle = true
+		t.release(v.reason, o.Now)
 		t.become(Observing, v.reason)
 		return
 	case v.action == wait && t.settings.closedLoop() && !t.settings.Force:
@@ -379,6 +509,7 @@ func (t *Tuner) decide(o *policies.Observation) {
 	o.Fresh, t.idle = o.Fresh || t.idle, false
 	d := t.policy.Decide(o)
 	if !d.Write {
+		t.release(d.Reason, o.Now)
 		t.become(Observing, d.Reason)
 		return
 	}
@@ -503,59 +634,72 @@ func (t *Tuner) changed(c Change, now time.Time) {
 	t.log.Log(context.Background(), level, "changed", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
 }
 
-// undo puts the originals back in the middle of the loop's work.
-func (t *Tuner) undo(reason string) {
-	if _, err := t.restore(reason, true); err != nil {
+// release puts the original limits back in the middle of the loop's work, if
+// they are not what is in force.
+func (t *Tuner) release(reason string, now time.Time) {
+	if t.journal == nil || !t.journal.holdsLimits() {
+		return
+	}
+	if _, err := t.restore(reason, true, true); err != nil {
 		t.log.Error("could not put every original back", "error", err)
+		t.pause(now.Add(retryPause))
 	}
 }
 
-// restore puts the originals back. With keepForeign, limits that another
-// program has changed since are left to it.
-func (t *Tuner) restore(reason string, keepForeign bool) ([]Change, error) {
+// restore puts the originals back, or only those of limits. With keepForeign,
+// limits that another program has changed since are left to it.
+func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, error) {
 	if t.journal == nil {
 		return nil, nil
 	}
-	if _, err := phyIndex(t.env, t.radio.Path); err != nil && t.state == Gone {
-		return nil, t.journal.forget() // the values went with the radio
-	}
-	changes, err := t.journal.restore(reason, func(knob string) bool {
-		for _, ac := range wlan.ACs {
-			if keepForeign && t.foreign[ac] && knob == limitKnob(ac) {
-				return true
-			}
+	if keepForeign && t.wrote {
+		if l, err := t.phy.AQLTxqLimit(); err == nil {
+			t.markForeign(l.Limits)
 		}
-		return false
+	}
+	changes, err := t.journal.restore(reason, func(knob string) fate {
+		switch {
+		case limitsOnly && strings.HasPrefix(knob, knobThreaded):
+			return later
+		case keepForeign && t.foreign.has(knob):
+			return leave
+		}
+		return putBack
 	})
+	if err != nil {
+		if _, gone := findDevice(t.env, t.radio.Path); errors.Is(gone, fs.ErrNotExist) {
+			changes, err = nil, t.journal.forget() // the values went with the radio
+		}
+	}
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.log.Info("restored", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
 		}
 	}
-	t.wrote, t.foreign = false, [wlan.NumAC]bool{}
+	t.wrote, t.foreign = false, foreign{}
 	clear(t.overrides)
-	if t.senses != nil {
-		if limits, err := t.senses.inForce(); err == nil {
-			t.inForce.AC = limits
-		}
+	if l, err := t.phy.AQLTxqLimit(); err == nil {
+		t.inForce.AC = l.Limits
 	}
+	t.checkThreshold()
 	return changes, err
 }
 
-// Hold leaves everything as it is until Resume.
+// Hold leaves everything as it is until Resume. Radios that are gone take no
+// commands.
 func (t *Tuner) Hold(reason string) {
-	if t.state == Gone {
+	if t.gone != "" {
 		return
 	}
-	t.told = true
+	t.told, t.lasting = true, true
 	t.become(Held, reason)
 }
 
 // Tune applies a policy's first answer once, as TuneOnce does, and holds it
 // until Resume. A dry run changes nothing.
 func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error) {
-	if t.journal == nil || t.state == Gone {
-		return nil, fmt.Errorf("tune %s: %s", t.radio.Phy, orElse(t.unfit, t.reason))
+	if t.journal == nil || t.gone != "" {
+		return nil, fmt.Errorf("tune %s: %s", t.radio.Phy, orElse(t.gone, t.unfit))
 	}
 	s := t.settings
 	if policy != "" {
@@ -565,33 +709,38 @@ func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error
 	if err != nil || dryRun {
 		return changes, err
 	}
+	taken := false
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.changed(c, now)
 		}
+		taken = taken || c.Result == Applied || c.Result == Unchanged
 	}
-	t.told, t.wrote = true, false
-	t.become(Held, "tuned once with policy "+s.Policy)
+	if taken { // else there is nothing to hold
+		t.told, t.lasting, t.wrote, t.foreign = true, false, false, foreign{}
+		t.become(Held, "tuned once with policy "+s.Policy)
+	}
 	return changes, nil
 }
 
 // Resume goes back to the policy after a hold, a restore or a foreign write.
 func (t *Tuner) Resume(now time.Time) {
-	if t.state == Gone || !t.told {
+	if t.gone != "" || !t.told {
 		return
 	}
-	t.told, t.foreign, t.wrote = false, [wlan.NumAC]bool{}, false
+	t.told, t.foreign, t.wrote = false, foreign{}, false
 	t.pauseUntil = time.Time{}
 	t.startOver()
 	t.become(Observing, "resumed")
 	t.judge()
+	t.thread(now)
 }
 
 // Restore puts the originals back and keeps them until Resume.
 func (t *Tuner) Restore(reason string) ([]Change, error) {
-	changes, err := t.restore(reason, false)
-	if t.state != Gone {
-		t.told = true
+	changes, err := t.restore(reason, false, false)
+	if t.gone == "" {
+		t.told, t.lasting = true, true
 		t.become(Restored, reason)
 	}
 	return changes, err
@@ -609,8 +758,8 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 	}
 	t.settings, t.policy = s, policy
 	t.radio.Policy = s.Policy
-	if s.Policy == "observe" && t.wrote && !t.told {
-		t.undo("the policy only observes now")
+	if s.Policy == "observe" && !t.told {
+		t.release("the policy only observes now", now)
 	}
 	t.startOver()
 	t.judge()
@@ -620,25 +769,10 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 
 // Stop puts the originals back and closes the files.
 func (t *Tuner) Stop(reason string) error {
-	changes, err := t.restore(reason, true)
-	t.close()
-	if len(changes) > 0 && t.state != Gone {
+	t.close() // first, in case that files are what the process has run out of
+	changes, err := t.restore(reason, true, false)
+	if len(changes) > 0 {
 		t.become(Restored, reason)
 	}
 	return err
-}
-
-// phyIndex is the number of the wiphy of a radio, which is another one after
-// the driver was reloaded.
-func phyIndex(env Env, path string) (int, error) {
-	devices, err := sysfs.Devices(env.Sys)
-	if err != nil {
-		return -1, err
-	}
-	for _, d := range devices {
-		if d.Path == path {
-			return d.PhyIndex, nil
-		}
-	}
-	return -1, fmt.Errorf("find %s: %w", path, fs.ErrNotExist)
 }

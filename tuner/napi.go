@@ -29,7 +29,7 @@ func threadedPlan(env Env, r Radio, mode ThreadedMode) []setting {
 
 // thread does what the settings want about threaded NAPI.
 func (t *Tuner) thread(now time.Time) {
-	if t.journal == nil {
+	if t.journal == nil || t.told {
 		return
 	}
 	plan := threadedPlan(t.env, t.radio, t.settings.ThreadedNAPI)

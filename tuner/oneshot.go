@@ -15,12 +15,12 @@ import (
 // was there is recorded, so that RestoreAll gives it back. A policy that learns
 // from what its limits do gives the limits it would start from.
 func TuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.Time) ([]Change, error) {
-	index, err := phyIndex(env, r.Path)
+	dev, err := findDevice(env, r.Path)
 	if err != nil {
 		return nil, err
 	}
 	phy := debugfs.NewPhy(env.Debug, r.Phy)
-	j, err := newJournal(env, phy, r.Path, index)
+	j, err := newJournal(env, phy, r.Path, dev.PhyIndex)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,9 @@ type Status struct {
 	Stations       []StationStatus `json:"stations"`
 	Decisions      uint64          `json:"decisions"`
 	LastChange     *LastChange     `json:"last_change"`
+	// FirmwareRestarts counts them since the driver was loaded; nil where the
+	// driver does not.
+	FirmwareRestarts *uint32 `json:"firmware_restarts"`
 }
 
 // PendingStatus is the mean content of the hardware queue over the last window.

@@ -141,11 +141,25 @@ func (j *journal) apply(want []setting, reason string, dryRun bool) []Change {
 	return changes
 }
 
+// fate is what restore does about a knob.
+type fate uint8
+
+const (
+	putBack fate = iota
+	leave        // it is somebody else's by now: forget the original
+	later        // the original stays recorded
+)
+
+// holdsLimits reports whether limits are recorded, that is, were changed.
+func (j *journal) holdsLimits() bool {
+	return j.found != nil && slices.ContainsFunc(j.found.Knobs, func(o Original) bool { return !strings.HasPrefix(o.Knob, knobThreaded) })
+}
+
 // restore puts every recorded value back, the radio's own before those of its
 // stations, so that stations which followed the radio follow it again. The
-// record goes once nothing is left in it. Knobs for which keep is true are
-// somebody else's by now and stay as they are.
-func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change, error) {
+// record goes once nothing is left in it. What decides about each knob; nil
+// puts all of them back.
+func (j *journal) restore(reason string, what func(knob string) fate) ([]Change, error) {
 	if j.found == nil {
 		return nil, nil
 	}
@@ -159,6 +173,14 @@ func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change,
 	var left []Original
 	var errs []error
 	for _, o := range todo {
+		fate := putBack
+		if what != nil {
+			fate = what(o.Knob)
+		}
+		if fate == later {
+			left = append(left, o)
+			continue
+		}
 		c := j.change(o.Knob, o.Value, reason)
 		now, err := j.knobs.get(o.Knob)
 		c.From = now
@@ -166,7 +188,7 @@ func (j *journal) restore(reason string, keep func(knob string) bool) ([]Change,
 		case err != nil && passed(o.Knob, err):
 			continue
 		case err != nil:
-		case keep != nil && keep(o.Knob):
+		case fate == leave:
 			c.Result, c.To, c.Reason = Unchanged, now, "changed by another program since; left as it is"
 		case now == o.Value:
 			c.Result = Unchanged

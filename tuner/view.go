@@ -91,6 +91,14 @@ func (t *Tuner) Status() Status {
 		Radio: t.radio, State: t.state, Reason: t.reason,
 		Stations: []StationStatus{}, Decisions: t.decisions, LastChange: t.lastChange,
 	}
+	if t.crashesN {
+		n := t.crashes
+		s.FirmwareRestarts = &n
+	}
+	if t.gone != "" {
+		s.State, s.Reason = Gone, t.gone
+		return s
+	}
 	v := &t.view
 	if t.senses == nil {
 		for _, name := range slices.Sorted(maps.Keys(v.dumps)) {
@@ -105,7 +113,8 @@ func (t *Tuner) Status() Status {
 		return s
 	}
 	s.AQL.Limits = map[string]wlan.Limit{}
-	for _, ac := range wlan.ACs {
+	for ac := range t.radio.AQL.Limits { // those there are
+		ac, _ := wlan.ParseAC(ac)
 		s.AQL.Limits[ac.String()] = t.inForce.AC[ac]
 	}
 	s.AQL.ThresholdUs = t.inForce.ThresholdUs
