@@ -21,9 +21,14 @@ func Lock(stateDir string) (release func(), err error) {
 		return nil, fmt.Errorf("make the state directory: %w", err)
 	}
 	name := filepath.Join(stateDir, "lock")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	// Whoever else may write in the directory must not have us write elsewhere.
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("lock the state directory: %s is not a regular file", name)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close()

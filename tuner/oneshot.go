@@ -3,11 +3,13 @@ package tuner
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"airtuned/debugfs"
 	"airtuned/policies"
 	"airtuned/sysfs"
+	"airtuned/tree"
 	"airtuned/wlan"
 )
 
@@ -104,18 +106,27 @@ func Tunable(r Radio, s Settings) bool { return unfit(r, s) == "" }
 // back, in this process or after another one crashed. Records of radios that
 // are not there any more, or that the kernel registered anew, are void and go.
 func RestoreAll(env Env, match func(path, phy string) bool) ([]Change, error) {
-	records, errs := newStore(env.StateDir).list()
 	changes := []Change{}
-	if len(records) == 0 {
-		return changes, errors.Join(errs...)
+	records, bad, err := newStore(env.StateDir).list()
+	if err != nil || len(records)+len(bad) == 0 {
+		return changes, err
 	}
 	devices, err := sysfs.Devices(env.Sys)
+	if !tree.Exists(env.Sys, "class") {
+		return changes, fmt.Errorf("restore: %s is not a sysfs", env.Sys)
+	}
 	if err != nil && !errors.Is(err, sysfs.ErrNoWireless) && len(devices) == 0 {
 		return changes, err
 	}
+	var errs []error
 	byPath := map[string]sysfs.Device{}
 	for _, d := range devices {
 		byPath[d.Path] = d
+	}
+	for path, err := range bad {
+		if match == nil || match(path, byPath[path].Phy) {
+			errs = append(errs, err)
+		}
 	}
 	for _, o := range records {
 		d, there := byPath[o.Path]
@@ -127,6 +138,10 @@ func RestoreAll(env Env, match func(path, phy string) bool) ([]Change, error) {
 			continue
 		}
 		if !there {
+			if _, err := findDevice(env, o.Path); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, fmt.Errorf("restore %s: %w", phy, err)) // it may be there
+				continue
+			}
 			errs = append(errs, newStore(env.StateDir).forget(o.Path))
 			env.Log.Info("nothing to restore: the radio is gone, and its values with it", "path", o.Path)
 			continue
@@ -134,6 +149,10 @@ func RestoreAll(env Env, match func(path, phy string) bool) ([]Change, error) {
 		j, err := newJournal(env, debugfs.NewPhy(env.Debug, d.Phy), o.Path, d.PhyIndex)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("restore %s: %w", phy, err))
+			continue
+		}
+		if j.found == nil {
+			errs = append(errs, j.forget()) // void
 			continue
 		}
 		c, err := j.restore("restore", nil)

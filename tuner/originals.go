@@ -58,13 +58,23 @@ func (s store) read(file string) (*Originals, error) {
 		return nil, fmt.Errorf("read originals: %w", err)
 	}
 	o := new(Originals)
+	const next = "if its values are no longer needed (nothing is left of them after a reboot), remove it"
 	if err := json.Unmarshal(b, o); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrOriginals, file, err)
+		return nil, fmt.Errorf("%w: %s: %w; %s", ErrOriginals, file, err, next)
 	}
 	if o.Version != originalsVersion {
-		return nil, fmt.Errorf("%w: %s: version %d, want %d", ErrOriginals, file, o.Version, originalsVersion)
+		return nil, fmt.Errorf("%w: %s: version %d, want %d; %s", ErrOriginals, file, o.Version, originalsVersion, next)
+	}
+	if s.file(o.Path) != file {
+		return nil, fmt.Errorf("%w: %s: it is about %q; %s", ErrOriginals, file, o.Path, next)
 	}
 	return o, nil
+}
+
+// radio is the path of the radio that a record's file is named after.
+func (s store) radio(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), ".json")
+	return strings.NewReplacer("%2f", "/", "%25", "%").Replace(name)
 }
 
 // save writes a record so that a crash leaves the old one or the new one.
@@ -107,27 +117,28 @@ func (s store) forget(path string) error {
 	return nil
 }
 
-// list returns every record that can be read and the errors of the others.
-func (s store) list() ([]*Originals, []error) {
+// list returns every record that can be read, and the errors of the others by
+// the path of their radio.
+func (s store) list() ([]*Originals, map[string]error, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, []error{fmt.Errorf("read originals: %w", err)}
+		return nil, nil, fmt.Errorf("read originals: %w", err)
 	}
 	var records []*Originals
-	var errs []error
+	bad := map[string]error{}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
 		o, err := s.read(filepath.Join(s.dir, e.Name()))
 		if err != nil {
-			errs = append(errs, err)
+			bad[s.radio(e.Name())] = err
 		} else if o != nil {
 			records = append(records, o)
 		}
 	}
-	return records, errs
+	return records, bad, nil
 }

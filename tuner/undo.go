@@ -36,9 +36,10 @@ func newJournal(env Env, phy *debugfs.Phy, path string, phyIndex int) (*journal,
 	if err != nil {
 		return nil, err
 	}
-	if found != nil && (found.BootID != j.id.BootID || found.PhyIndex != phyIndex) {
-		// The values it speaks of are gone with that boot or that phy.
-		return j, j.store.forget(path)
+	// A boot that is not known (no /proc) voids nothing.
+	rebooted := found != nil && found.BootID != j.id.BootID && found.BootID != "" && j.id.BootID != ""
+	if found != nil && (rebooted || found.PhyIndex != phyIndex) {
+		return j, nil // the values it speaks of are gone with that boot or that phy
 	}
 	j.found = found
 	return j, nil
