@@ -79,7 +79,7 @@ func (d *daemon) watchConfig(ctx context.Context) error {
 		d.log.Warn("changes of the configuration file will not be noticed; use SIGHUP", "error", err)
 		return nil
 	}
-	loaded, _ := os.ReadFile(file)
+	loaded, _ := config.Read(file)
 	quiet := time.NewTimer(0)
 	quiet.Stop()
 	for {
@@ -97,7 +97,7 @@ func (d *daemon) watchConfig(ctx context.Context) error {
 				quiet.Reset(settle)
 			}
 		case <-quiet.C:
-			text, err := os.ReadFile(file)
+			text, err := config.Read(file)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(text, loaded) {
 				continue // a file that was removed leaves its settings behind
 			}

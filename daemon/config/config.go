@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -100,7 +101,7 @@ func Default() Config {
 // may be missing; a file that was named may not.
 func Load(name string) (Config, error) {
 	file := cmp.Or(name, DefaultPath)
-	b, err := os.ReadFile(file)
+	b, err := Read(file)
 	if name == "" && errors.Is(err, fs.ErrNotExist) {
 		return Default(), nil
 	}
@@ -108,6 +109,24 @@ func Load(name string) (Config, error) {
 		return Config{}, fmt.Errorf("read configuration: %w", err)
 	}
 	return Parse(file, b)
+}
+
+// maxSize is far more than a configuration needs. It keeps a file that has no
+// end, or is not a configuration at all, out of memory.
+const maxSize = 1 << 20
+
+// Read returns the text of a configuration file.
+func Read(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(b) > maxSize {
+		err = &fs.PathError{Op: "read", Path: file, Err: fmt.Errorf("longer than %d bytes, which no configuration is", maxSize)}
+	}
+	return b, err
 }
 
 // SettingsFor is how a radio shall be treated.

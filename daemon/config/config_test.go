@@ -322,3 +322,55 @@ func TestEffective(t *testing.T) {
 		}
 	}
 }
+
+// A file without an end is refused, not read.
+func TestLoadTooLong(t *testing.T) {
+	for _, file := range []string{"/dev/zero", filepath.Join(t.TempDir(), "sparse")} {
+		if !strings.HasPrefix(file, "/dev/") {
+			if err := os.WriteFile(file, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(file, 1<<34); err != nil {
+				t.Skip(err)
+			}
+		}
+		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// What YAML can do to its reader: aliases that grow without bound or hold
+// themselves, depth, merges, odd encodings.
+func TestParseHostile(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "]\n"
+	}
+	for name, in := range map[string]string{
+		"bomb":              bomb + "radios: *i\n",
+		"in itself":         "radios: &a\n  - *a\n",
+		"matches itself":    "radios: &a\n  - match: *a\n",
+		"deep":              "radios: " + strings.Repeat("[", 200_000),
+		"merge":             "loop: &x {sample: 20ms}\nsocket:\n  <<: *x\n",
+		"odd keys":          "? \n: x\n? [a,b]\n: y\n",
+		"UTF-16":            "\xff\xfel\x00o\x00o\x00p\x00",
+		"NUL":               "loop: \x00\n",
+		"tab":               "radios:\n\t- policy: delay\n",
+		"unfinished anchor": "loop: &l {sample: 20ms, window: *l}\n",
+	} {
+		_, err := Parse("f", []byte(in))
+		var all Errors
+		if !errors.As(err, &all) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, in := range map[string]string{
+		"BOM":  "\ufeffloop: {sample: 20ms}\n",
+		"CRLF": "loop:\r\n  sample: 20ms\r\nradios:\r\n  - policy: observe\r\n",
+	} {
+		if _, err := Parse("f", []byte(in)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
