@@ -41,7 +41,7 @@ race: ## run the tests under the race detector (needs a C compiler)
 lint: ## go vet, staticcheck, gofmt
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted" >&2; exit 1; fi
 
 .PHONY: lab

@@ -65,10 +65,10 @@ Scenarios:` + list.String(),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&scenario, "scenario", defaultScenario, "what the radio meets (`NAME`, see above)")
-	f.StringVar(&policy, "policy", strings.Join(defaultPolicies, ","), "`POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
-	f.DurationVar(&duration, "duration", 0, "virtual time to judge, after the warm-up (`TIME`, default the scenario's)")
-	f.Uint64Var(&seed, "seed", 1, "everything random follows from it (`N`)")
+	f.StringVar(&scenario, "scenario", defaultScenario, "`NAME` of what the radio meets, see above")
+	f.StringVar(&policy, "policy", strings.Join(defaultPolicies, ","), "the `POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
+	f.DurationVar(&duration, "duration", 0, "virtual `TIME` to judge, after the warm-up (default the scenario's)")
+	f.Uint64Var(&seed, "seed", 1, "the `N` that everything random follows from")
 	return cmd
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"airtuned/daemon/config"
 )
 
 func main() {
@@ -75,21 +77,28 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
   airtuned detect                   what can be tuned on this machine
   sudo airtuned tune --dry-run      what one shot would change
   sudo airtuned run                 the daemon, in the foreground`,
-		Args:              a.subcommand,
-		RunE:              func(*cobra.Command, []string) error { return nil },
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args: a.subcommand,
+		RunE: func(*cobra.Command, []string) error { return nil },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			// The daemon may have been told another path, and so are its clients.
+			if c, err := config.Load(""); err == nil && !cmd.Flags().Changed("socket") {
+				a.socket = c.Socket.Path
+			}
+		},
+		DisableFlagsInUseLine: true,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		CompletionOptions:     cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.AddGroup(&cobra.Group{ID: groupTry, Title: "Try and look:"}, &cobra.Group{ID: groupTune, Title: "Tune:"}, &cobra.Group{ID: groupMore, Title: "More:"})
 	root.SetHelpCommandGroupID(groupMore)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", a.json, "print exactly one JSON document on standard output")
-	f.StringVar(&a.sys, "sys", "/sys", "where sysfs is mounted (`DIR`)")
-	f.StringVar(&a.debugfs, "debugfs", "/sys/kernel/debug", "where debugfs is mounted (`DIR`)")
-	f.StringVar(&a.proc, "proc", "/proc", "where procfs is mounted (`DIR`)")
-	f.StringVar(&a.socket, "socket", "/run/airtuned/airtuned.sock", "the daemon's control socket (`PATH`)")
-	f.StringVar(&a.state, "state", "/run/airtuned", "where original values are kept (`DIR`)")
+	f.StringVar(&a.sys, "sys", "/sys", "the `DIR` where sysfs is mounted")
+	f.StringVar(&a.debugfs, "debugfs", "/sys/kernel/debug", "the `DIR` where debugfs is mounted")
+	f.StringVar(&a.proc, "proc", "/proc", "the `DIR` where procfs is mounted")
+	f.StringVar(&a.socket, "socket", config.Default().Socket.Path, "`PATH` of the daemon's control socket")
+	f.StringVar(&a.state, "state", "/run/airtuned", "the `DIR` where original values are kept")
 	f.BoolVar(&a.noNetlink, "no-netlink", false, "use file trees only: for fixtures and containers")
 	f.SortFlags = false
 

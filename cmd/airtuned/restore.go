@@ -47,7 +47,7 @@ the radio alone until it is told to resume.`,
 			return a.finishChanges(all, err)
 		},
 	}
-	cmd.Flags().StringVar(&radio, "radio", "", "only this radio: device path, phy, interface or chip (`SEL`)")
+	cmd.Flags().StringVar(&radio, "radio", "", "only the radio `SEL`: a device path, phy, interface or chip")
 	return cmd
 }
 

@@ -91,7 +91,7 @@ Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&policy, "policy", "", "`POLICY` instead of the configured one: "+strings.Join(policies.Names(), ", "))
-	f.StringVar(&radio, "radio", "", "only this radio: device path, phy, interface or chip (`SEL`)")
+	f.StringVar(&radio, "radio", "", "only the radio `SEL`: a device path, phy, interface or chip")
 	f.BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
 	addConfig(cmd, &file)
 	return cmd
