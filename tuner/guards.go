@@ -75,6 +75,11 @@ func (g *guards) check(o *policies.Observation) verdict {
 	g.note(o)
 	if o.Pending.N > 0 {
 		loaded := float64(o.TxPackets) >= blindPacketsPerS*o.Window.Seconds()
+		if g.counted {
+			// A fast radio under light load is empty at most moments. Once airtime
+			// was seen, only packets that wait above an empty queue are evidence.
+			loaded = loaded && o.Backlog.N > 0 && o.Backlog.NonZero > 0.5
+		}
 		empty := o.Pending.Min == 0 && o.Pending.Max == 0
 		// Once blind, it stays so until airtime is counted, load or no load.
 		if g.blind.holds(empty && (loaded || g.blind.active()), o) >= blindAfter {

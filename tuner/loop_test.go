@@ -299,3 +299,18 @@ func TestLoopAllocates(t *testing.T) {
 		t.Errorf("%v allocations per sample", n)
 	}
 }
+
+// A fast radio that sends little is empty whenever one looks. That is no reason
+// to think that AQL does not count, once it was seen to.
+func TestLoopLightLoadIsNotBlind(t *testing.T) {
+	r := newRig(t, "static")
+	r.run(2*time.Second, 3000, 10, true)
+	tuned := r.limits()
+	r.run(10*time.Second, 0, 0, true)
+	r.want(Tuning, "")
+	if r.limits() != tuned {
+		t.Error("limits were put back")
+	}
+	r.run(3*time.Second, 0, 10, true) // but now packets wait above an empty queue
+	r.want(Observing, "no tx rates")
+}
