@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"airtuned/cmd/airtuned/internal/term"
 	"airtuned/daemon/control"
 	"airtuned/debugfs"
 	"airtuned/tuner"
@@ -134,7 +135,8 @@ func (a *app) emit(v any) error {
 	return enc.Encode(v)
 }
 
-// oneLine keeps a message on its one line.
+// oneLine keeps a message on its one line, and what names in it would do to a
+// terminal out of it.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return term.Safe(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }
