@@ -7,21 +7,39 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"airtuned/lab/uml"
 )
+
+// realTime is how long a boot and its test may take.
+const realTime = 2 * time.Minute
+
+// virtualTime is how long a test may take inside, to have one that hangs tell
+// where it hangs.
+const virtualTime = 3 * time.Hour
 
 // TestLab runs each test of lab/inside in a kernel of its own, so that none
 // depends on what another left behind.
 func TestLab(t *testing.T) {
-	kernels := kernels(t)
+	kernels, err := uml.Kernels()
+	if err != nil {
+		t.Fatal(err)
+	}
 	programs := t.TempDir()
 	inside := filepath.Join(programs, "inside.test")
-	build(t, inside, "test", "-c", "-tags", "lab", "airtuned/lab/inside")
-	build(t, filepath.Join(programs, "airtuned"), "build", "-trimpath", "-buildvcs=false", "airtuned/cmd/airtuned")
+	if err := uml.Build(inside, "test", "-c", "-tags", "lab", "airtuned/lab/inside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := uml.Build(filepath.Join(programs, "airtuned"), "build", "-trimpath", "-buildvcs=false", "airtuned/cmd/airtuned"); err != nil {
+		t.Fatal(err)
+	}
 
 	names, err := exec.Command(inside, "-test.list", ".").Output()
 	if err != nil {
@@ -34,39 +52,42 @@ func TestLab(t *testing.T) {
 			if strings.HasPrefix(name, "TestNoDebugfs") {
 				kernel = "linux-nodebugfs"
 			}
-			r := boot(t, filepath.Join(kernels, kernel), programs, name)
-			t.Logf("\n%s", r.output)
+			output, end := boot(t, filepath.Join(kernels, kernel), programs, name)
+			t.Logf("\n%s", output)
 			switch {
-			case strings.Contains(r.output, "\n--- SKIP: "+name):
+			case strings.Contains(output, "\n--- SKIP: "+name):
 				t.SkipNow()
-			case strings.HasSuffix(r.output, "\nFAIL\n"):
+			case strings.HasSuffix(output, "\nFAIL\n"):
 				t.Fail()
-			case !strings.HasSuffix(r.output, "\nPASS\n"):
-				t.Errorf("the test did not come to its end; the kernel %s and said:\n%s", r.end, r.console)
+			case !strings.HasSuffix(output, "\nPASS\n"):
+				t.Errorf("the test did not come to its end; the kernel %s and said:\n%s", end.How, end.Console)
 			}
 		})
 	}
 }
 
-// kernels is the folder that kernel/build.sh keeps its kernels in.
-func kernels(t *testing.T) string {
+// boot runs a test of package inside, in a kernel of its own, and returns what
+// it printed. The folder of programs must hold inside.test and airtuned.
+func boot(t *testing.T, kernel, programs, test string) (string, uml.End) {
 	t.Helper()
-	cmd := exec.Command("kernel/build.sh", "--path")
-	cmd.Stderr = t.Output()
-	out, err := cmd.Output()
+	dir := t.TempDir()
+	for _, program := range []string{"inside.test", "airtuned"} {
+		if err := uml.Place(filepath.Join(programs, program), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end, err := uml.Machine{
+		Kernel: kernel, Dir: dir, Memory: "512M", Seed: 1, RealTime: realTime,
+		Init:   "inside.test",
+		Args:   []string{"-test.v", "-test.run=^" + test + "$", "-test.timeout=" + virtualTime.String()},
+		Params: []string{"mac80211_hwsim.radios=2"},
+	}.Run(t.Context())
 	if err != nil {
-		t.Fatalf("%s: %v", cmd, err)
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(out))
-}
-
-// build runs the go command to make a static program.
-func build(t *testing.T, program, verb string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{verb, "-o", program}, args...)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v", cmd, err)
+	output, err := os.ReadFile(filepath.Join(dir, "output"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
 	}
+	return string(output), end
 }
