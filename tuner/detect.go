@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"airtuned/debugfs"
 	"airtuned/nl80211"
@@ -18,6 +19,7 @@ import (
 const (
 	WarnNoWireless     = "no-wireless"
 	WarnUnreadable     = "unreadable"
+	WarnBlocked        = "blocked"
 	WarnNoNetlink      = "no-netlink"
 	WarnAQLUnsupported = "aql-unsupported"
 	WarnAQLUnknown     = "aql-unknown"
@@ -51,13 +53,72 @@ func Detect(env Env, choose Chooser) (Detection, error) {
 	if debugErr != nil && len(devices) > 0 {
 		d.Warnings = append(d.Warnings, Warning{"", debugfs.CauseOf(debugErr).String(), explain(debugErr)})
 	}
-	for _, dev := range devices {
-		r, warnings := detectRadio(env, dev, air, debugErr)
-		r.Policy = choose(r).Policy
-		d.Radios = append(d.Radios, r)
-		d.Warnings = append(d.Warnings, warnings...)
+	for _, found := range detectAll(env, devices, air, debugErr) {
+		found.radio.Policy = choose(found.radio).Policy
+		d.Radios = append(d.Radios, found.radio)
+		d.Warnings = append(d.Warnings, found.warnings...)
 	}
 	return d, nil
+}
+
+// detected is one radio as detected.
+type detected struct {
+	radio    Radio
+	warnings []Warning
+}
+
+// detectWithin is how long a radio may take to be detected. ath10k holds all
+// readers for 5 s while it flushes the queue of a dead client.
+const detectWithin = 7 * time.Second
+
+// detectAll detects radios side by side, so that one that blocks in the kernel
+// hides no other. Of that one only sysfs is told.
+func detectAll(env Env, devices []sysfs.Device, air airwaves, debugErr error) []detected {
+	answers := make([]chan detected, len(devices))
+	for i, dev := range devices {
+		answers[i] = make(chan detected, 1)
+		go func() {
+			r, warnings := detectRadio(env, dev, air, debugErr)
+			answers[i] <- detected{r, warnings}
+		}()
+	}
+	timeout := time.NewTimer(detectWithin)
+	defer timeout.Stop()
+	all := make([]detected, len(devices))
+	late := false
+	for i, dev := range devices {
+		if !late {
+			select {
+			case all[i] = <-answers[i]:
+				continue
+			case <-timeout.C:
+				late = true
+			}
+		}
+		select {
+		case all[i] = <-answers[i]:
+		default:
+			r := radioOf(dev)
+			r.AQL.Reason = fmt.Sprintf("reading its files has blocked in the kernel for %v: see dmesg, reload the %s driver", detectWithin, orElse(dev.Driver, "radio's"))
+			all[i] = detected{r, []Warning{{r.Phy, WarnBlocked, r.AQL.Reason}}}
+		}
+	}
+	return all
+}
+
+// radioOf is what sysfs tells of a radio.
+func radioOf(dev sysfs.Device) Radio {
+	r := Radio{
+		Path: dev.Path, Phy: dev.Phy, Driver: dev.Driver, Bus: dev.Bus, Chip: dev.Chip,
+		Interfaces: []Interface{},
+		AQL:        AQL{Limits: map[string]wlan.Limit{}},
+		Queue:      Queue{Source: SourceNone},
+		NAPI:       NAPI{Mode: sysfs.NAPIUnknown},
+	}
+	for _, name := range dev.Interfaces {
+		r.Interfaces = append(r.Interfaces, Interface{Name: name})
+	}
+	return r
 }
 
 // detectAt is Detect for one radio, and its phy's index. It touches no file of
@@ -119,11 +180,7 @@ func readNetlink(n Netlink) (airwaves, error) {
 }
 
 func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio, []Warning) {
-	r := Radio{
-		Path: dev.Path, Phy: dev.Phy, Driver: dev.Driver, Bus: dev.Bus, Chip: dev.Chip,
-		Interfaces: []Interface{},
-		Queue:      Queue{Source: SourceNone},
-	}
+	r := radioOf(dev)
 	var warnings []Warning
 	warn := func(code, format string, args ...any) {
 		warnings = append(warnings, Warning{r.Phy, code, fmt.Sprintf(format, args...)})
@@ -143,6 +200,7 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 		}
 	}
 	slices.Sort(names)
+	r.Interfaces = []Interface{}
 	for _, name := range names {
 		r.Interfaces = append(r.Interfaces, Interface{name, types[name]})
 		if r.Firmware == "" && air.known {

@@ -54,8 +54,12 @@ type fakeFile struct {
 	name string
 }
 
-func (f *fakeFile) ReadFresh(p []byte) (int, error) { return copy(p, f.k.files[f.name]), nil }
-func (f *fakeFile) Close() error                    { return nil }
+func (f *fakeFile) ReadFresh(p []byte) (int, error) {
+	f.k.mu.Lock()
+	defer f.k.mu.Unlock()
+	return copy(p, f.k.files[f.name]), nil
+}
+func (f *fakeFile) Close() error { return nil }
 
 func (k *fakeKernel) CanWrite(name string) error {
 	if err := k.fail["write "+name]; err != nil {
