@@ -20,6 +20,9 @@ const (
 	// rescanEvery is how often interfaces and stations are listed although
 	// nobody said that they changed.
 	rescanEvery = 2 * time.Second
+	// rebuildEvery is the same for a radio without files in debugfs. They hardly
+	// come, and finding a radio again reads half of /proc.
+	rebuildEvery = 15 * time.Second
 	// restartPause is how long a radio is left alone after its firmware
 	// restarted.
 	restartPause = 10 * time.Second
@@ -220,6 +223,7 @@ func (t *Tuner) open() {
 	t.senses = newSenses(t.phy)
 	if err := t.senses.scan(); err != nil {
 		t.close()
+		t.look = true // just renamed, or leaving
 	}
 }
 
@@ -325,7 +329,11 @@ func (t *Tuner) pause(until time.Time) {
 // observation, a decision and, if that is different, a change. It is to be
 // called every Settings.Sample.
 func (t *Tuner) Step(now time.Time) {
-	if since := now.Sub(t.lastLook); since >= rescanEvery || t.look && since >= t.settings.Window {
+	every := rescanEvery
+	if t.senses == nil && t.gone == "" {
+		every = rebuildEvery
+	}
+	if since := now.Sub(t.lastLook); since >= every || t.look && since >= t.settings.Window {
 		t.rescan(now)
 	}
 	if t.senses == nil || now.Before(t.pauseUntil) || now.Before(t.scanUntil) {

@@ -377,3 +377,33 @@ func TestThreadedAndStates(t *testing.T) {
 		t.Errorf("after the end: threaded %s, %v", r.threaded(), err)
 	}
 }
+
+// counting counts how often a folder is listed.
+type counting struct {
+	tree.FS
+	lists int
+}
+
+func (c *counting) List(name string) ([]string, error) {
+	c.lists++
+	return c.FS.List(name)
+}
+
+// A radio that can only be observed costs next to nothing.
+func TestNoDebugfsIsCheap(t *testing.T) {
+	const name = "no-mac80211-debugfs"
+	env := testEnv(t, newFakeKernel(name), name)
+	proc := &counting{FS: env.Proc}
+	env.Proc = proc
+	tun := New(env, detectOne(t, env, "observe"), testSettings("observe"), t0)
+	before := proc.lists
+	for now := t0; now.Before(t0.Add(time.Minute)); now = now.Add(20 * time.Millisecond) {
+		tun.Step(now)
+	}
+	if n := proc.lists - before; n > 10 {
+		t.Errorf("/proc was listed %d times in a minute", n)
+	}
+	if s := tun.Status(); s.State != Observing || !strings.Contains(s.Reason, "CONFIG_MAC80211_DEBUGFS") {
+		t.Errorf("state %s (%s)", s.State, s.Reason)
+	}
+}
