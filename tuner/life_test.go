@@ -209,17 +209,17 @@ func TestStockKernelTunes(t *testing.T) {
 // file can be reached again.
 func TestAnyFileFails(t *testing.T) {
 	var names []string
-	l := start(t, "one-fast", "static", radiosim.Options{})
+	l := start(t, "one-slow", "static", radiosim.Options{})
 	walk(t, l.sim.Debug(), "ieee80211/phy0", &names)
 	if len(names) < 10 {
 		t.Fatalf("files: %v", names)
 	}
 	for _, name := range names {
 		for _, errno := range []syscall.Errno{syscall.ENOENT, syscall.EIO, syscall.EPERM, syscall.EINVAL, syscall.ENODEV} {
-			l := start(t, "one-fast", "static", radiosim.Options{})
+			l := start(t, "one-slow", "static", radiosim.Options{})
 			l.run(time.Second)
 			l.sim.FailFile(name, errno)
-			l.run(4 * time.Second)
+			l.run(3 * time.Second)
 			_ = l.tun.Status()
 			l.sim.FailFile(name, nil)
 			if err := l.tun.Stop("the test is over"); err != nil {
