@@ -27,6 +27,8 @@ const (
 	WarnAQLDisabled    = "aql-disabled"
 	WarnUnknownChip    = "unknown-chip"
 	WarnBus            = "bus-bound"
+	WarnMesh           = "mesh"
+	WarnVirtualTime    = "virtual-time"
 )
 
 // Detect finds every radio and what can be tuned on it. What cannot be found
@@ -245,6 +247,12 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 			warn(WarnAQLBlind, "firmware of %s reports no tx rates: AQL counts no airtime, and its limits do nothing; airtuned observes until it sees otherwise", orElse(dev.Chip, "this family"))
 		}
 	}
+	if debugErr == nil && virtualTime(phy) {
+		warn(WarnVirtualTime, "this kernel schedules airtime by virtual time, which starves stations of some ath10k firmware; Linux before 5.14 or from 6.0 on does not")
+	}
+	if r.IsMesh() {
+		warn(WarnMesh, "each peer of a mesh carries many users: airtuned observes unless the configuration names a policy for this radio")
+	}
 	if dev.Bus == "sdio" || dev.Bus == "usb" {
 		warn(WarnBus, "on %s the bus is the bottleneck, not the air: airtuned observes unless the configuration says otherwise", strings.ToUpper(dev.Bus))
 	}
@@ -284,10 +292,35 @@ func detectAQL(env Env, dev sysfs.Device, phy *debugfs.Phy, debugErr error, warn
 // aqlFromStations tells from a station's folder whether the driver uses AQL:
 // the file aql is there only if it does (net/mac80211/debugfs_sta.c,
 // ieee80211_sta_debugfs_add). Without a station it cannot be known.
-func aqlFromStations(phy *debugfs.Phy) *bool {
+func aqlFromStations(phy *debugfs.Phy) (has *bool) {
+	eachStation(phy, func(netdev string, mac wlan.MAC) bool {
+		_, err := phy.StationAQL(netdev, mac)
+		if err == nil || debugfs.CauseOf(err) == debugfs.Absent {
+			known := err == nil
+			has = &known
+		}
+		return has == nil
+	})
+	return has
+}
+
+// virtualTime tells from a station's airtime file, which has no deficit then,
+// whether airtime is scheduled by virtual time (net/mac80211 of 5.14 to 5.19
+// and some backports).
+func virtualTime(phy *debugfs.Phy) (yes bool) {
+	eachStation(phy, func(netdev string, mac wlan.MAC) bool {
+		a, err := phy.StationAirtime(netdev, mac)
+		yes = err == nil && !a.HasDeficit
+		return err != nil
+	})
+	return yes
+}
+
+// eachStation calls f with each station of a radio until it returns false.
+func eachStation(phy *debugfs.Phy, f func(netdev string, mac wlan.MAC) bool) {
 	netdevs, err := phy.Netdevs()
 	if err != nil {
-		return nil
+		return
 	}
 	for _, netdev := range netdevs {
 		macs, err := phy.Stations(netdev)
@@ -295,14 +328,11 @@ func aqlFromStations(phy *debugfs.Phy) *bool {
 			continue
 		}
 		for _, mac := range macs {
-			_, err := phy.StationAQL(netdev, mac)
-			has := err == nil
-			if has || debugfs.CauseOf(err) == debugfs.Absent {
-				return &has
+			if !f(netdev, mac) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 func detectQueue(phy *debugfs.Phy, supported *bool) Queue {

@@ -2,12 +2,59 @@ package tuner
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"airtuned/nl80211"
 	"airtuned/tree"
 )
+
+func hasWarning(d Detection, code string) bool {
+	return slices.ContainsFunc(d.Warnings, func(w Warning) bool { return w.Radio == "phy0" && w.Code == code })
+}
+
+// fixedAir is a netlink of one wiphy with one interface.
+type fixedAir struct {
+	Netlink
+	kind string
+}
+
+func (fixedAir) Wiphys() ([]nl80211.Wiphy, error) {
+	return []nl80211.Wiphy{{Name: "phy0", AQL: true}}, nil
+}
+func (f fixedAir) Interfaces() ([]nl80211.Interface, error) {
+	return []nl80211.Interface{{Name: "wlan0", Type: f.kind}}, nil
+}
+func (fixedAir) Firmware(string) (string, error) { return "", nil }
+
+func TestDetectMesh(t *testing.T) {
+	env := testEnv(t, newFakeKernel(twoRadios), twoRadios)
+	for kind, mesh := range map[string]bool{"AP": false, "mesh point": true} {
+		env.Netlink = fixedAir{kind: kind}
+		d, err := Detect(env, choose("static"))
+		if err != nil || hasWarning(d, WarnMesh) != mesh || d.Radios[0].IsMesh() != mesh {
+			t.Errorf("%s: %+v, %v", kind, d.Warnings, err)
+		}
+	}
+}
+
+func TestDetectVirtualTime(t *testing.T) {
+	k := newFakeKernel(twoRadios)
+	env := testEnv(t, k, twoRadios)
+	for text, want := range map[string]bool{
+		"RX: 0 us\nTX: 7 us\nWeight: 256\nDeficit: VO: 0 us VI: 0 us BE: 0 us BK: 0 us\n": false,
+		"RX: 0 us\nTX: 7 us\nWeight: 256\nVirt-T: VO: 0 us VI: 0 us BE: 0 us BK: 0 us\n":  true,
+		"RX": false,
+	} {
+		k.files[staDir+"airtime"] = text
+		d, err := Detect(env, choose("static"))
+		if err != nil || hasWarning(d, WarnVirtualTime) != want {
+			t.Errorf("%q: %+v, %v", text, d.Warnings, err)
+		}
+	}
+}
 
 // stuck is a tree in which opening some files never returns.
 type stuck struct {

@@ -14,7 +14,13 @@ const (
 	negativeAfter = 1 * time.Second // pending airtime below zero
 	stuckAfter    = 5 * time.Second // pending airtime that never moves while idle
 	stalledAfter  = 5 * time.Second // a throttled queue without any progress
+	// A rate lower than what passes. Rates come from station dumps, every 10 s.
+	pinnedAfter = 25 * time.Second
 )
+
+// pinnedKbps is the highest rate that firmware reports when it does not know:
+// the lowest of 2.4 and of 5 GHz are 1 and 6 Mb/s.
+const pinnedKbps = 6000
 
 // blindPacketsPerS is a load at which pending airtime must show, were it
 // counted: at 20 ms between samples, dozens of frames pass from one to the
@@ -51,6 +57,7 @@ type guards struct {
 	stuckAt  float64
 	leaked   bool // was stuck, and has not been empty since
 	stalled  lasting
+	pinned   lasting
 }
 
 // lasting measures for how long a condition has held without a break.
@@ -101,6 +108,9 @@ func (g *guards) check(o *policies.Observation) verdict {
 	if st := stalledStation(o); g.stalled.holds(st != nil, o) >= stalledAfter {
 		return verdict{backOff, "station " + st.MAC.String() + " is throttled and makes no progress"}
 	}
+	if st := pinnedStation(o); g.pinned.holds(st != nil, o) >= pinnedAfter {
+		return verdict{backOff, "station " + st.MAC.String() + " is sent more than its reported rate allows: airtime is counted wrongly"}
+	}
 	if !g.counted {
 		return verdict{wait, "waiting for traffic: no airtime was counted yet"}
 	}
@@ -130,6 +140,19 @@ func stalledStation(o *policies.Observation) *policies.Station {
 			if l.LowUs > 0 && int64(st.PendingUs[ac]) >= int64(l.LowUs) {
 				return st
 			}
+		}
+	}
+	return nil
+}
+
+// pinnedStation finds one whose reported rate is lower than what it is sent:
+// then AQL takes its frames for many times as long as they are (QCA6174 before
+// 5.10, some CT firmware).
+func pinnedStation(o *policies.Observation) *policies.Station {
+	for i := range o.Stations {
+		st := &o.Stations[i]
+		if st.RateKbps > 0 && st.RateKbps <= pinnedKbps && kbps(st.TxBytes, o.Window) > 2*st.RateKbps {
+			return st
 		}
 	}
 	return nil

@@ -314,3 +314,26 @@ func TestLoopLightLoadIsNotBlind(t *testing.T) {
 	r.run(3*time.Second, 0, 10, true) // but now packets wait above an empty queue
 	r.want(Observing, "no tx rates")
 }
+
+// A station that is sent many times its reported rate makes airtime a guess.
+func TestLoopPinnedRate(t *testing.T) {
+	r := newRig(t, "static")
+	before := r.limits()
+	mac := wlan.MAC{2, 0, 0, 0, 0x80, 1}
+	dump := func(kbps uint64) {
+		r.tun.NoteStations("wlan0", []nl80211.Station{{MAC: mac, TxRateKbps: kbps}}, r.now)
+	}
+	dump(866_700)
+	r.run(2*time.Second, 3000, 10, true)
+	dump(1000)
+	r.run(9*time.Second, 3000, 10, true)
+	r.want(Tuning, "") // a rate may be old
+	r.run(20*time.Second, 3000, 10, true)
+	r.want(Observing, "reported rate")
+	if r.limits() != before {
+		t.Error("the originals are not back")
+	}
+	dump(866_700)
+	r.run(2*time.Second, 3000, 10, true)
+	r.want(Tuning, "")
+}

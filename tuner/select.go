@@ -3,6 +3,7 @@ package tuner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,12 @@ func Select(radios []Radio, sel string) ([]Radio, error) {
 		return nil, fmt.Errorf("%w: %q: there is %s", ErrNoMatch, sel, strings.Join(have, ", "))
 	}
 	return got, nil
+}
+
+// IsMesh reports whether an interface is a mesh point, whose peers each carry
+// what many users send.
+func (r Radio) IsMesh() bool {
+	return slices.ContainsFunc(r.Interfaces, func(i Interface) bool { return i.Type == "mesh point" })
 }
 
 // Matches reports whether sel is the radio's path, phy, chip or an interface.

@@ -141,6 +141,9 @@ func (c Config) SettingsFor(r tuner.Radio) tuner.Settings {
 		Sample:       time.Duration(c.Loop.Sample),
 		Window:       time.Duration(c.Loop.Window),
 	}
+	if r.IsMesh() { // opt in: a peer there is many users
+		s.Policy = "observe"
+	}
 	for _, rule := range c.Radios {
 		if rule.Match.fits(r) {
 			rule.apply(&s)

@@ -374,3 +374,19 @@ func TestParseHostile(t *testing.T) {
 		}
 	}
 }
+
+// A mesh is left alone unless a rule names a policy.
+func TestSettingsForMesh(t *testing.T) {
+	c, err := Parse("f", []byte("radios:\n  - {match: {phy: phy1}, policy: delay}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tuner.Radio{Phy: "phy0", Driver: "ath10k_pci", Bus: "pci", Chip: "QCA9984", Interfaces: []tuner.Interface{{Name: "mesh0", Type: "mesh point"}}}
+	if p := c.SettingsFor(r).Policy; p != "observe" {
+		t.Errorf("policy %s", p)
+	}
+	r.Phy = "phy1"
+	if p := c.SettingsFor(r).Policy; p != "delay" {
+		t.Errorf("with a rule: policy %s", p)
+	}
+}
