@@ -3,9 +3,12 @@ package tuner
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"airtuned/debugfs"
 	"airtuned/nl80211"
@@ -28,6 +31,7 @@ type senses struct {
 	resets  source[debugfs.FWResetStats]
 
 	framesMax int
+	maxOpen   int   // files of stations that stay open
 	hwQueues  []int // the hardware queues that the interfaces use
 
 	netdevs        []string
@@ -128,8 +132,20 @@ func newSenses(phy *debugfs.Phy) *senses {
 	if max, err := phy.MaxNumPendingTx(); err == nil {
 		s.framesMax = max
 	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		s.maxOpen = int(min(uint64(limit.Cur)/maxOpenShare, math.MaxInt32))
+	}
 	return s
 }
+
+// The files of stations stay open from one window to the next, unless they are
+// more than this share of what the process may have open: other radios and the
+// control socket need some, too.
+const (
+	filesPerStation = 3
+	maxOpenShare    = 4
+)
 
 func (s *senses) close() {
 	s.pending.close()
@@ -271,11 +287,15 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 	s.airtimeUs, s.frameCount, s.backlog = level{}, level{}, level{}
 	s.stopped, s.stoppedN, s.changed = 0, 0, false
 
+	lean := filesPerStation*len(s.stations) > s.maxOpen
 	for _, st := range s.stations {
 		p := policies.Station{MAC: st.mac, RateKbps: st.rateKbps}
 		if !st.observe(&p) {
 			s.changed = true // it left; the next scan sees it
 			continue
+		}
+		if lean {
+			st.close()
 		}
 		o.TxBytes += p.TxBytes
 		o.TxPackets += p.TxPackets

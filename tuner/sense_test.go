@@ -154,3 +154,38 @@ func TestNoFileLeaks(t *testing.T) {
 		t.Errorf("%d files open, %d before", after, before)
 	}
 }
+
+// However many stations there are, most of what a process may open is left for
+// others.
+func TestManyStationsFewFiles(t *testing.T) {
+	f := newPhyFolder(t)
+	for n := range 50 {
+		f.join("wlan0", n)
+	}
+	before := openFiles(t)
+	s := newSenses(f.phy)
+	defer s.close()
+	s.maxOpen = 60
+	if err := s.scan(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_ = s.sample()
+		if o := s.observe(t0, time.Second, wlan.Limits{}, false); len(o.Stations) != 50 || !o.Stations[7].HasLimit {
+			t.Fatalf("%+v", o)
+		}
+	}
+	if open := openFiles(t) - before; open > 10 {
+		t.Errorf("%d files open", open)
+	}
+	for n := 20; n < 50; n++ {
+		f.leave("wlan0", n)
+	}
+	if err := s.scan(); err != nil {
+		t.Fatal(err)
+	}
+	s.observe(t0, time.Second, wlan.Limits{}, false)
+	if open := openFiles(t) - before; open < 60 {
+		t.Errorf("%d files open: they are opened anew for each window", open)
+	}
+}
