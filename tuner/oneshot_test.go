@@ -255,3 +255,19 @@ func TestSelect(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// That an old kernel cannot thread NAPI is an answer, not silence.
+func TestThreadedOnOldKernel(t *testing.T) {
+	env := threadedTree(t)
+	r := detectOne(t, env, "observe")
+	on := testSettings("observe")
+	on.ThreadedNAPI = ThreadedOn
+	file := filepath.Join(env.Sys.String(), "class/net/wlan0/threaded")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := TuneOnce(env, r, on, false, t0)
+	if err != nil || len(changes) != 1 || changes[0].Knob != "threaded/wlan0" || changes[0].Result != Unsupported {
+		t.Errorf("%+v, %v", changes, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"airtuned/debugfs"
 	"airtuned/sysfs"
+	"airtuned/tree"
 )
 
 // journal applies settings to one radio so that all of them can be undone: the
@@ -102,7 +103,7 @@ func (j *journal) apply(want []setting, reason string, dryRun bool) []Change {
 	var from []setting
 	for _, s := range want {
 		now, err := j.knobs.get(s.knob)
-		if err != nil && passed(s.knob, err) {
+		if err != nil && j.passed(s.knob, err) {
 			continue
 		}
 		changes = append(changes, j.change(s.knob, s.value, reason))
@@ -186,7 +187,7 @@ func (j *journal) restore(reason string, what func(knob string) fate) ([]Change,
 		now, err := j.knobs.get(o.Knob)
 		c.From = now
 		switch {
-		case err != nil && passed(o.Knob, err):
+		case err != nil && j.passed(o.Knob, err):
 			continue
 		case err != nil:
 		case fate == leave:
@@ -244,12 +245,13 @@ func explain(err error) string {
 // passed reports whether a knob went with its station or interface and so
 // needs nothing back. A radio's own knobs never pass: if they cannot be
 // reached now (debugfs not mounted), the record must stay.
-func passed(knob string, err error) bool {
+func (j *journal) passed(knob string, err error) bool {
 	switch {
 	case strings.HasPrefix(knob, knobStation):
 		return errors.Is(err, errGoneStation) || debugfs.CauseOf(err) == debugfs.Gone
 	case strings.HasPrefix(knob, knobThreaded):
-		return errors.Is(err, fs.ErrNotExist)
+		// Before Linux 5.12 the interface is there, and only the file is not.
+		return errors.Is(err, fs.ErrNotExist) && !tree.Exists(j.knobs.env.Sys, "class/net/"+knob[len(knobThreaded):])
 	}
 	return false
 }
