@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds the lab's two User Mode Linux kernels from Debian's linux-source-6.1
-# and prints the folder they are in:
+# Builds the lab's User Mode Linux kernels from Debian's linux-source-6.1 and
+# prints the folder they are in:
 #
-#   linux               with MAC80211_DEBUGFS
-#   linux-nodebugfs     without, like Debian's own kernels
+#   linux               with MAC80211_DEBUGFS and the patches of packaging/kernel
+#   linux-stock         without those patches, like OpenWrt's kernels
+#   linux-nodebugfs     without MAC80211_DEBUGFS either, like Debian's own
 #   build.log, config, config-nodebugfs
 #
 # The folder is named after a hash of everything that goes in, so a second run
@@ -26,7 +27,7 @@ source_tar=/usr/src/$source_package.tar.xz
 
 # The build, then what the tests run inside.
 packages=($source_package gcc libc6-dev make flex bison bc libelf-dev kmod patch xz-utils util-linux
-	iproute2 iw ethtool hostapd procps)
+	iproute2 iw ethtool hostapd wpasupplicant iperf iputils-ping procps)
 
 mode=${1:-build}
 case $mode in
@@ -55,6 +56,9 @@ if ((${#missing[@]})); then
 fi
 
 patches=("$here"/patches/*.patch)
+# What airtuned asks of the kernel, which users do not have yet.
+ours=("$here"/../../packaging/kernel/*.patch)
+target=$here/../target
 
 # The time stamp and names of the build are not the machine's, so that equal
 # inputs give equal kernels.
@@ -86,9 +90,17 @@ apply() {
 build() {
 	tar -C "$tree" --strip-components=1 -xf "$source_tar"
 	local p
-	for p in "${patches[@]}"; do
+	for p in "${patches[@]}" "${ours[@]}"; do
 		patch -d "$tree" -p1 <"$p"
 	done
+
+	local ath10k=$tree/drivers/net/wireless/ath/ath10k
+	mkdir "$ath10k/emu"
+	cp "$target"/{Kconfig,Makefile,*.[ch]} "$ath10k/emu/"
+	echo 'obj-$(CONFIG_ATH10K_EMU) += emu/' >>"$ath10k/Makefile"
+	echo 'source "drivers/net/wireless/ath/ath10k/emu/Kconfig"' >>"$ath10k/Kconfig"
+	cat "$target/Kconfig.um" >>"$tree/arch/um/drivers/Kconfig"
+	"$target/firmware.sh" "$tree/emu-firmware"
 
 	um defconfig
 	apply "$here/config.fragment"
@@ -96,7 +108,13 @@ build() {
 	cp "$tree/.config" "$out/config"
 	strip -o "$out/linux" "$tree/linux"
 
-	echo "# CONFIG_MAC80211_DEBUGFS is not set" >"$work/fragment"
+	for p in "${ours[@]}"; do
+		patch -d "$tree" -p1 -R <"$p"
+	done
+	um -j"$(nproc)" linux
+	strip -o "$out/linux-stock" "$tree/linux"
+
+	printf '# CONFIG_%s is not set\n' MAC80211_DEBUGFS ATH10K_DEBUGFS >"$work/fragment"
 	apply "$work/fragment"
 	um -j"$(nproc)" linux
 	cp "$tree/.config" "$out/config-nodebugfs"
@@ -107,7 +125,7 @@ key=$({
 	dpkg-query -W "$source_package"
 	uname -m
 	declare -f um apply build
-	cat "$here/config.fragment" "${patches[@]}"
+	cat "$here/config.fragment" "${patches[@]}" "${ours[@]}" "$target"/{Kconfig*,Makefile,firmware.sh,*.[ch]}
 } | sha256sum | cut -c1-16)
 result=$cache/$key
 
@@ -144,7 +162,7 @@ tree=$work/tree
 out=$work/out
 mkdir "$tree" "$out"
 
-say "building two kernels in $cache, some minutes; follow it with: tail -f $work/out/build.log"
+say "building three kernels in $cache, some minutes; follow it with: tail -f $work/out/build.log"
 # In the background, because "set -e" does not reach into a function whose
 # result is tested, and in a process group of its own (set -m), so that an
 # interrupted build leaves no compiler behind.

@@ -4,13 +4,19 @@
 # Makes the file that the emulated radios' kernel looks for, in the folder that
 # is given: firmware without a program, which only says what interface it speaks.
 #
-#   firmware.sh DIR                 plain 10.4 firmware
-#   firmware.sh DIR flow-control    with peer flow control: 2500 frames, not 1424
+#   firmware.sh DIR                 plain 10.4 firmware: firmware-5.bin
+#   firmware.sh DIR flow-control    with peer flow control, so that the queue
+#                                   holds 2500 frames, not 1424: firmware-6.bin,
+#                                   which ath10k prefers
 
 set -eu
 dir=$1
 features=$((1 << 3 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 19)) # no-p2p mfp allows-mesh-bcast no-ps non-bmi
-[[ ${2-} != flow-control ]] || ((features |= 1 << 13))
+file=firmware-5.bin
+if [[ ${2-} == flow-control ]]; then
+	((features |= 1 << 13))
+	file=firmware-6.bin
+fi
 
 # le SIZE VALUE prints a number, least significant byte first.
 le() {
@@ -39,4 +45,4 @@ mkdir -p "$dir/ath10k/QCA9984/hw1.0"
 	element 3 -4 0 # image
 	element 5 -4 6 # WMI as 10.4
 	element 6 -4 4 # HTT as 10.4
-} >"$dir/ath10k/QCA9984/hw1.0/firmware-5.bin"
+} >"$dir/ath10k/QCA9984/hw1.0/$file"

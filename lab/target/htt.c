@@ -250,14 +250,14 @@ static void fill_checksum(u8 *llc, unsigned int len)
 		*sum = CSUM_MANGLED_0;
 }
 
-static void put_iv(struct emu_target *t, struct sk_buff *skb)
+static void put_iv(struct emu_target *t, struct sk_buff *skb, u8 key)
 {
 	u8 *iv = skb_put_zero(skb, IV_LEN);
 	u64 pn = ++t->pn;
 
 	iv[0] = pn;
 	iv[1] = pn >> 8;
-	iv[3] = 0x20; /* extended IV, key 0 */
+	iv[3] = 0x20 | key << 6; /* extended IV */
 	iv[4] = pn >> 16;
 	iv[5] = pn >> 24;
 	iv[6] = pn >> 32;
@@ -307,7 +307,7 @@ static bool send_data(struct emu_target *t, u8 vdev_id, u8 tid, bool checksum,
 	put_header(skb, from, qos, tid);
 	hdr = (void *)skb->data;
 	if (protected)
-		put_iv(t, skb);
+		put_iv(t, skb, group ? t->vdev[vdev_id].group_key : 0);
 	payload = skb_put_data(skb, frame + hdrlen, len - hdrlen);
 	if (checksum)
 		fill_checksum(payload, len - hdrlen);
@@ -397,7 +397,7 @@ static bool node_is_mine(struct air_node *node, const u8 *addr)
 
 /* Puts a frame into the next buffer of the ring. */
 static bool fill_buffer(struct emu_target *t, struct sk_buff *frame, struct emu_peer *p,
-			const struct air_rate *rate, u32 cipher, bool first, bool last)
+			const struct air_rate *rate, bool first, bool last)
 {
 	struct ieee80211_hdr *hdr = (void *)frame->data;
 	struct htt_rx_desc_v1 *d;
@@ -496,7 +496,7 @@ static void node_receive(struct air_node *node, struct sk_buff *skb,
 		return;
 	if (first)
 		p->rx_duration_us += duration_us;
-	fill_buffer(t, skb, p, rate, 0, first, last);
+	fill_buffer(t, skb, p, rate, first, last);
 	if (ieee80211_is_data_qos(hdr->frame_control))
 		tid = ieee80211_get_qos_ctl(hdr)[0] & IEEE80211_QOS_CTL_TID_MASK;
 	if (last)

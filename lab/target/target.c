@@ -21,7 +21,7 @@ MODULE_PARM_DESC(svc_us, "the first radio's host serves tx completions this ofte
 
 static unsigned int kbps = 866700;
 module_param(kbps, uint, 0444);
-MODULE_PARM_DESC(kbps, "rate of every radio at first, kb/s");
+MODULE_PARM_DESC(kbps, "rate of every radio but the first, at first, kb/s");
 
 static struct emu_target *targets[EMU_MAX_RADIOS];
 static unsigned int present; /* devices that answer on the bus */
@@ -221,7 +221,7 @@ static int hif_start(struct ath10k *ar)
 
 	ath10k_core_napi_enable(ar);
 	spin_lock_irqsave(&air_lock, flags);
-	t->crashed = false;
+	t->crashed = t->crash_seen = false;
 	t->next_eid = ATH10K_HTC_EP_1;
 	t->wmi_eid = t->htt_eid = 0;
 	t->running = true;
@@ -336,7 +336,12 @@ static int napi_poll(struct napi_struct *napi, int budget)
 	struct sk_buff *skb;
 	int done;
 
+	if (t->crashed && t->crash_seen) {
+		napi_complete(napi);
+		return 0;
+	}
 	if (t->crashed) {
+		t->crash_seen = true;
 		spin_lock_bh(&ar->data_lock);
 		ar->stats.fw_crash_counter++;
 		spin_unlock_bh(&ar->data_lock);
@@ -487,7 +492,8 @@ static struct emu_target *target_new(unsigned int index)
 	t->index = index;
 	/* Locally administered. */
 	memcpy(t->addr, (u8[]){ 0x02, 0x03, 0x7f, 0x00, index, 0x00 }, ETH_ALEN);
-	t->node.kbps = air_rate_vht(kbps).kbps;
+	/* The access point's sets no bound to those of its stations. */
+	t->node.kbps = air_rate_vht(index ? kbps : U32_MAX).kbps;
 	t->node.max_mpdus = ATH10K_HTT_MAX_NUM_AMPDU_DEFAULT;
 	t->svc_us = index ? 0 : svc_us;
 	skb_queue_head_init(&t->to_host);

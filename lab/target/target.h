@@ -36,7 +36,7 @@ struct emu_vdev {
 	u8 addr[ETH_ALEN];
 	u8 bssid[ETH_ALEN];
 	u32 freq; /* MHz */
-	u32 group_cipher; /* enum wmi_cipher_suites */
+	u8 group_key; /* index */
 };
 
 struct emu_peer {
@@ -46,7 +46,6 @@ struct emu_peer {
 	u16 id;
 	u8 vdev_id;
 	bool assoc, qos;
-	u32 cipher; /* enum wmi_cipher_suites */
 	u16 seq;
 	u32 rx_duration_us;
 };
@@ -82,7 +81,7 @@ struct emu_target {
 
 	/* From here on: lost when the firmware stops. */
 	bool running; /* between start and stop of the HIF */
-	bool crashed;
+	bool crashed, crash_seen; /* crash_seen: by the host */
 	struct sk_buff_head to_host; /* HTC frames */
 	struct sk_buff_head taken; /* from the host, transfer completed */
 	u8 next_eid, wmi_eid, htt_eid;
@@ -93,7 +92,8 @@ struct emu_target {
 	u32 freq; /* of the interfaces; node.freq differs in a scan, MHz */
 	struct hrtimer beacon;
 	struct emu_scan scan;
-	u64 pn;
+	u64 pn; /* of the last frame that was "encrypted" */
+	unsigned int stats_sent; /* peers in the parts so far */
 
 	/* HTT. */
 	struct htt_msdu_ext_desc *descs;

@@ -287,12 +287,12 @@ static void install_key(struct emu_target *t, const struct wmi_vdev_install_key_
 	struct emu_peer *p = emu_peer_find(t, cmd->peer_macaddr.addr,
 					   le32_to_cpu(cmd->vdev_id));
 
-	if (!v)
+	if (!v) {
+		emu_crash(t);
 		return;
-	if (pairwise && p)
-		p->cipher = cipher;
-	else if (!pairwise)
-		v->group_cipher = cipher;
+	}
+	if (!pairwise)
+		v->group_key = le32_to_cpu(cmd->key_idx);
 	emu_htt_sec_ind(t, p, cipher, pairwise);
 }
 
@@ -456,79 +456,88 @@ static u32 cycles(u64 ns)
 	return div_u64(ns * CLOCK_MHZ, 1000);
 }
 
+static void put_pdev_stats(struct emu_target *t, struct wmi_10_4_pdev_stats *s)
+{
+	s->base.chan_nf = cpu_to_le32(NOISE_FLOOR);
+	s->base.tx_frame_count = cpu_to_le32(cycles(t->node.tx.airtime_ns));
+	s->base.rx_frame_count = cpu_to_le32(cycles(t->node.rx_airtime_ns));
+	s->base.rx_clear_count = cpu_to_le32(cycles(air_busy_ns()));
+	s->base.cycle_count = cpu_to_le32(cycles(ktime_get_ns()));
+	s->base.chan_tx_pwr = cpu_to_le32(46);
+	s->tx.comp_queued = cpu_to_le32(t->tx_frames);
+	s->tx.comp_delivered = cpu_to_le32(t->tx_done);
+	s->tx.msdu_enqued = cpu_to_le32(t->tx_frames);
+	s->tx.mpdu_enqued = cpu_to_le32(t->tx_frames);
+	s->tx.hw_queued = cpu_to_le32(t->node.tx.ppdus);
+	s->tx.hw_reaped = cpu_to_le32(t->node.tx.ppdus);
+	s->tx.mpdus_requeued = cpu_to_le32(t->node.tx.retries);
+	s->tx.tx_ko = cpu_to_le32(t->node.tx.failed);
+	s->tx.mpdus_ack_failed = cpu_to_le32(t->node.tx.retries + t->node.tx.failed);
+}
+
+static void put_peer_stats(struct emu_peer *p, struct wmi_10_4_peer_stats *s)
+{
+	ether_addr_copy(s->peer_macaddr.addr, p->addr);
+	s->peer_rssi = cpu_to_le32(RSSI);
+	s->peer_tx_rate = cpu_to_le32(air_link_rate(&p->link).kbps);
+	s->peer_rx_rate = s->peer_tx_rate;
+	s->retries = cpu_to_le32(p->link.tx.retries);
+	s->tx_bytes = cpu_to_le32(p->link.tx.bytes);
+	s->total_sub_frames = cpu_to_le32(p->link.tx.mpdus);
+}
+
+/*
+ * Statistics of all peers do not fit into one message. Each request is
+ * answered by the next part; that with the radio's own is the first.
+ */
 static void request_stats(struct emu_target *t, const struct wmi_request_stats_cmd *cmd)
 {
-	/* The host asks for each kind at once. */
-	u32 id = le32_to_cpu(cmd->stats_id);
-	unsigned int n_pdev = !!(id & WMI_10_4_STAT_AP) || !!(id & BIT(2)), n_peers = 0, len;
-	u32 known = id & (WMI_10_4_STAT_PEER | WMI_10_4_STAT_PEER_EXTD);
+	u32 id = le32_to_cpu(cmd->stats_id) & (WMI_10_4_STAT_PEER | WMI_10_4_STAT_PEER_EXTD);
+	bool first = !t->stats_sent, more = false;
+	bool extended = id & WMI_10_4_STAT_PEER_EXTD;
+	struct emu_peer *p, *part[12];
+	unsigned int n = 0, i = 0, len;
 	struct wmi_10_2_stats_event *ev;
-	struct wmi_10_4_pdev_stats *pdev;
-	struct emu_peer *p;
 	struct sk_buff *skb;
 	void *at;
 
-	n_pdev = 1;
-	if (known)
-		list_for_each_entry(p, &t->peers, list)
-			if (p->assoc)
-				n_peers++;
-	len = sizeof(*ev) + n_pdev * sizeof(*pdev) +
-		n_peers * sizeof(struct wmi_10_4_peer_stats);
-	if (known & WMI_10_4_STAT_PEER_EXTD)
-		len += n_peers * sizeof(struct wmi_10_4_peer_extd_stats);
+	list_for_each_entry(p, &t->peers, list) {
+		if (!id || !p->assoc || i++ < t->stats_sent)
+			continue;
+		if (n == ARRAY_SIZE(part)) {
+			more = true;
+			break;
+		}
+		part[n++] = p;
+	}
+	t->stats_sent = more ? t->stats_sent + n : 0;
+	len = sizeof(*ev) + first * sizeof(struct wmi_10_4_pdev_stats) +
+		n * sizeof(struct wmi_10_4_peer_stats) +
+		n * extended * sizeof(struct wmi_10_4_peer_extd_stats);
 	ev = event(WMI_10_4_UPDATE_STATS_EVENTID, len, &skb);
 	if (!ev)
 		return;
-	ev->stats_id = cpu_to_le32(known);
-	ev->num_pdev_stats = cpu_to_le32(n_pdev);
-	ev->num_peer_stats = cpu_to_le32(n_peers);
-	pdev = (void *)ev->data;
-	pdev->base.chan_nf = cpu_to_le32(NOISE_FLOOR);
-	pdev->base.tx_frame_count = cpu_to_le32(cycles(t->node.tx.airtime_ns));
-	pdev->base.rx_frame_count = cpu_to_le32(cycles(t->node.rx_airtime_ns));
-	pdev->base.rx_clear_count = cpu_to_le32(cycles(air_busy_ns()));
-	pdev->base.cycle_count = cpu_to_le32(cycles(ktime_get_ns()));
-	pdev->base.chan_tx_pwr = cpu_to_le32(46);
-	pdev->tx.comp_queued = cpu_to_le32(t->tx_frames);
-	pdev->tx.comp_delivered = cpu_to_le32(t->tx_done);
-	pdev->tx.msdu_enqued = cpu_to_le32(t->tx_frames);
-	pdev->tx.mpdu_enqued = cpu_to_le32(t->tx_frames);
-	pdev->tx.hw_queued = cpu_to_le32(t->node.tx.ppdus);
-	pdev->tx.hw_reaped = cpu_to_le32(t->node.tx.ppdus);
-	pdev->tx.mpdus_requeued = cpu_to_le32(t->node.tx.retries);
-	pdev->tx.tx_ko = cpu_to_le32(t->node.tx.failed);
-	pdev->tx.mpdus_ack_failed = cpu_to_le32(t->node.tx.retries + t->node.tx.failed);
-	at = pdev + 1;
-	if (!n_peers)
-		goto out;
-	list_for_each_entry(p, &t->peers, list) {
-		struct wmi_10_4_peer_stats *s = at;
+	ev->stats_id = cpu_to_le32(id);
+	ev->num_pdev_stats = cpu_to_le32(first);
+	ev->num_peer_stats = cpu_to_le32(n);
+	at = ev->data;
+	if (first) {
+		put_pdev_stats(t, at);
+		at += sizeof(struct wmi_10_4_pdev_stats);
+	}
+	for (i = 0; i < n; i++) {
+		put_peer_stats(part[i], at);
+		at += sizeof(struct wmi_10_4_peer_stats);
+	}
+	for (i = 0; i < n && extended; i++) {
+		struct wmi_10_4_peer_extd_stats *s = at;
 
-		if (!p->assoc)
-			continue;
-		ether_addr_copy(s->peer_macaddr.addr, p->addr);
-		s->peer_rssi = cpu_to_le32(RSSI);
-		s->peer_tx_rate = cpu_to_le32(air_link_rate(&p->link).kbps);
-		s->peer_rx_rate = s->peer_tx_rate;
-		s->retries = cpu_to_le32(p->link.tx.retries);
-		s->tx_bytes = cpu_to_le32(p->link.tx.bytes);
-		s->total_sub_frames = cpu_to_le32(p->link.tx.mpdus);
+		ether_addr_copy(s->peer_macaddr.addr, part[i]->addr);
+		/* The host adds them up. */
+		s->rx_duration = cpu_to_le32(part[i]->rx_duration_us);
+		part[i]->rx_duration_us = 0;
 		at = s + 1;
 	}
-	if (known & WMI_10_4_STAT_PEER_EXTD)
-		list_for_each_entry(p, &t->peers, list) {
-			struct wmi_10_4_peer_extd_stats *s = at;
-
-			if (!p->assoc)
-				continue;
-			ether_addr_copy(s->peer_macaddr.addr, p->addr);
-			/* The host adds them up. */
-			s->rx_duration = cpu_to_le32(p->rx_duration_us);
-			p->rx_duration_us = 0;
-			at = s + 1;
-		}
-out:
 	send_event(t, skb);
 }
 
@@ -614,8 +623,8 @@ void emu_wmi_command(struct emu_target *t, void *data, unsigned int len)
 			v->up = false;
 		break;
 	case WMI_10_4_VDEV_SET_PARAM_CMDID:
-		/* The host's way to a hard crash: debug.c. */
-		if (le32_to_cpu(((struct wmi_vdev_set_param_cmd *)cmd)->vdev_id) == 0x7fff)
+		/* That is how the host asks for a crash: debug.c. */
+		if (!vdev_of(t, ((struct wmi_vdev_set_param_cmd *)cmd)->vdev_id))
 			emu_crash(t);
 		break;
 	case WMI_10_4_FORCE_FW_HANG_CMDID:
@@ -681,6 +690,7 @@ void emu_wmi_stop(struct emu_target *t)
 	bitmap_zero(t->peer_ids, EMU_PEERS);
 	memset(t->vdev, 0, sizeof(t->vdev));
 	t->scan.running = t->scan.on_channel = false;
+	t->stats_sent = 0;
 	t->freq = 0;
 	emu_set_freq(t, 0);
 	air_link_flush(&t->basic, ~0);
