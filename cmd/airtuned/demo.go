@@ -40,6 +40,13 @@ Latency is what a ping through the access point feels while downloads run. The
 first seconds, in which TCP finds its place, are shown and not judged; all that
 the policies need to find their limits after that is.
 
+Policies:
+  kernel-default  the kernel's own limits
+  static          fixed limits that suit a fast host
+  dql             a loop after the kernel's dynamic queue limits for Ethernet
+  delay           the loop airtuned uses: the smallest limit that costs no airtime
+  observe         limits are left as they are
+
 Scenarios:` + list.String(),
 		Example: `  airtuned demo
   airtuned demo --scenario slow-host --policy static,delay
@@ -65,10 +72,10 @@ Scenarios:` + list.String(),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&scenario, "scenario", defaultScenario, "`NAME` of what the radio meets, see above")
+	f.StringVar(&scenario, "scenario", defaultScenario, "`NAME` of the simulated network, see above")
 	f.StringVar(&policy, "policy", strings.Join(defaultPolicies, ","), "the `POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
 	f.DurationVar(&duration, "duration", 0, "virtual `TIME` to judge, after the warm-up (default the scenario's)")
-	f.Uint64Var(&seed, "seed", 1, "the `N` that everything random follows from")
+	f.Uint64Var(&seed, "seed", 1, "`N` starts the random numbers: the same gives the same result")
 	return cmd
 }
 

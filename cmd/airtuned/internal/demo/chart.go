@@ -41,8 +41,8 @@ func Chart(t term.Terminal, title string, policies []string, points [][]Point, d
 	lines := []string{
 		t.Paint(term.Bold, title),
 		t.Paint(term.Dim, term.Pad(fmt.Sprintf("%4.1f of %g s", clock.Seconds(), duration.Seconds()), label)+
-			term.Pad(fmt.Sprintf("ping, ms (full height %g)", topLatency), width+value+1)+
-			fmt.Sprintf("throughput, Mb/s (%g)", topRate)),
+			term.Pad(fmt.Sprintf("ping p95, ms (0 to %g)", topLatency), width+value+1)+
+			fmt.Sprintf("throughput, Mb/s (0 to %g)", topRate)),
 	}
 	for i, policy := range policies {
 		style := term.Cyan

@@ -88,7 +88,7 @@ func (r Report) Table(t term.Terminal) []string {
 			fmt.Sprintf("%.1f%%", x.StarvedPct), limit,
 		})
 	}
-	return append(tb.Lines(t), t.Paint(term.Dim, "ping, queue (mean): ms; idle: air idle while packets waited; limit: best effort, us"))
+	return append(tb.Lines(t), t.Paint(term.Dim, "ping, queue (mean): ms; idle: air unused while packets wait; AQL limit: us"))
 }
 
 // number prints a figure with as many digits as matter.
