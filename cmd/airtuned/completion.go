@@ -14,6 +14,7 @@ func newCompletion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a completion script for " + strings.Join(shells, ", "),
+		Long:  `Print a completion script. The one for bash needs the package bash-completion.`,
 		Example: `  source <(airtuned completion bash)
   airtuned completion zsh > "${fpath[1]}/_airtuned"
   airtuned completion fish > ~/.config/fish/completions/airtuned.fish`,
@@ -42,4 +43,10 @@ func newCompletion(a *app) *cobra.Command {
 			return err
 		},
 	}
+}
+
+// completeFlag makes the shell offer the values of a flag.
+func completeFlag(cmd *cobra.Command, flag string, values []string) {
+	// It fails for an unknown flag only, and then there is nothing to complete.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

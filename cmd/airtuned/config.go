@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -37,12 +38,23 @@ func newConfigCheck(a *app) *cobra.Command {
 			if a.json {
 				return a.emit(map[string]bool{"ok": true})
 			}
-			_, err := fmt.Fprintln(a.stdout, "OK")
+			_, err := fmt.Fprintln(a.stdout, "OK: "+checked(file))
 			return err
 		},
 	}
 	addConfig(cmd, &file)
 	return cmd
+}
+
+// checked says what a check was about: without a file there is nothing to check.
+func checked(file string) string {
+	if file != "" {
+		return file
+	}
+	if _, err := os.Stat(config.DefaultPath); err != nil {
+		return "there is no " + config.DefaultPath + ", so the defaults apply"
+	}
+	return config.DefaultPath
 }
 
 func newConfigShow(a *app) *cobra.Command {

@@ -26,7 +26,9 @@ func newDemo(a *app) *cobra.Command {
 	var duration time.Duration
 	var seed uint64
 	var list strings.Builder
+	var scenarios []string
 	for _, sc := range radiosim.Scenarios() {
+		scenarios = append(scenarios, sc.Name)
 		fmt.Fprintf(&list, "\n  %-14s %s", sc.Name, sc.Description)
 	}
 	cmd := &cobra.Command{
@@ -76,6 +78,8 @@ Scenarios:` + list.String(),
 	f.StringVar(&policy, "policy", strings.Join(defaultPolicies, ","), "the `POLICIES` to compare: "+strings.Join(policies.Names(), ", "))
 	f.DurationVar(&duration, "duration", 0, "virtual `TIME` to judge, after the warm-up (default the scenario's)")
 	f.Uint64Var(&seed, "seed", 1, "`N` starts the random numbers: the same gives the same result")
+	completeFlag(cmd, "scenario", scenarios)
+	completeFlag(cmd, "policy", policies.Names())
 	return cmd
 }
 

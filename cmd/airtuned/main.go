@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -12,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"airtuned/daemon/config"
@@ -102,7 +105,16 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	f.BoolVar(&a.noNetlink, "no-netlink", false, "use file trees only: for fixtures and containers")
 	f.SortFlags = false
 
+	f = root.Flags()
+	f.Bool("version", false, "print the version")
+	root.Version = buildVersion()
+	root.SetVersionTemplate(a.versionText())
+
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var bad *pflag.InvalidValueError
+		if errors.As(err, &bad) {
+			err = fmt.Errorf("--%s: %q is not %s", bad.GetFlag().Name, bad.GetValue(), kind(bad.GetFlag().Value.Type()))
+		}
 		return usage(err, seeHelp(cmd))
 	})
 	help := root.HelpFunc()
@@ -121,7 +133,24 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 		newRun(a), newTune(a), newRestore(a), newConfig(a),
 		newVersion(a), newCompletion(a),
 	)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = a.helpTopic
+	}
 	return root
+}
+
+// kind is in words what a type of flag takes.
+func kind(flagType string) string {
+	switch flagType {
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a time with its unit, like 20s"
+	case "uint64":
+		return "a whole number from 0 on"
+	}
+	return "a " + flagType
 }
 
 // Where a subcommand stands in the help of the whole.
@@ -143,11 +172,23 @@ func (a *app) subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef(seeHelp(cmd), "which command? one of %s", choices)
 	}
-	cmd.SuggestionsMinimumDistance = 2
+	cmd.SuggestionsMinimumDistance = min(2, len(args[0])/2)
 	if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
-		return usagef(seeHelp(cmd), "unknown command %q, did you mean %s?", args[0], strings.Join(s, " or "))
+		return usagef(seeHelp(cmd), "unknown command %q (did you mean %s?)", args[0], strings.Join(s, " or "))
 	}
 	return usagef(seeHelp(cmd), "unknown command %q, want one of %s", args[0], choices)
+}
+
+// helpTopic is the argument check of help: what it is asked about is a command.
+func (a *app) helpTopic(cmd *cobra.Command, args []string) error {
+	topic, rest, err := cmd.Root().Find(args)
+	switch {
+	case err != nil:
+		return usage(err, seeHelp(cmd.Root()))
+	case len(rest) > 0 && topic.HasSubCommands():
+		return a.subcommand(topic, rest)
+	}
+	return nil
 }
 
 // noArgs is the argument check of a command that takes none.

@@ -94,6 +94,7 @@ Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 	f.StringVar(&radio, "radio", "", "only the radio `SEL`: a device path, phy, interface or chip")
 	f.BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
 	addConfig(cmd, &file)
+	completeFlag(cmd, "policy", policies.Names())
 	return cmd
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -30,16 +32,22 @@ func newVersion(a *app) *cobra.Command {
 		GroupID: groupMore,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := struct {
-				Version  string `json:"version"`
-				Go       string `json:"go"`
-				Platform string `json:"platform"`
-			}{buildVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			if a.json {
-				return a.emit(v)
-			}
-			_, err := fmt.Fprintf(a.stdout, "airtuned %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			_, err := io.WriteString(a.stdout, a.versionText())
 			return err
 		},
 	}
+}
+
+// versionText is what version prints, and --version.
+func (a *app) versionText() string {
+	v := struct {
+		Version  string `json:"version"`
+		Go       string `json:"go"`
+		Platform string `json:"platform"`
+	}{buildVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if a.json {
+		b, _ := json.MarshalIndent(v, "", "  ")
+		return string(b) + "\n"
+	}
+	return fmt.Sprintf("airtuned %s (%s, %s)\n", v.Version, v.Go, v.Platform)
 }
