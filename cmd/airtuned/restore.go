@@ -16,8 +16,10 @@ func newRestore(a *app) *cobra.Command {
 		Use:   "restore",
 		Short: "Put the original values back",
 		Long: `Put back the values that were there before airtuned changed them, from the record
-in the state directory. While the daemon runs, it is asked to do it, and leaves
-the radio alone until it is told to resume.`,
+in the state directory.
+
+While the daemon runs, it is asked to do it, and then leaves the radio alone
+until it is restarted, or told to resume over its socket (docs/control.md).`,
 		Example: `  sudo airtuned restore
   sudo airtuned restore --radio phy0 --json`,
 		GroupID: groupTune,

@@ -29,8 +29,10 @@ func newTune(a *app) *cobra.Command {
 		Use:   "tune",
 		Short: "Set the limits once, without a daemon",
 		Long: `Set each radio's limits once, to where the policy starts, and leave them there.
-The values found are recorded first: airtuned restore puts them back. While the
-daemon runs, it is asked to do it.
+The values found are recorded first: airtuned restore puts them back.
+
+While the daemon runs, it is asked to do it, and then leaves the radio alone
+until it is restarted, or told to resume over its socket (docs/control.md).
 
 Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 		Example: `  sudo airtuned tune --dry-run
