@@ -112,7 +112,7 @@ func keep(from, to string, end uml.End) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"scenario.json", "document.json", "output", "hostapd.log", "airtuned.log"} {
+	for _, name := range []string{"scenario.json", "document.json", "output", "hostapd.log", "iperf.log", "airtuned.log"} {
 		b, err := os.ReadFile(filepath.Join(from, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -92,7 +93,7 @@ func (s *sink) serve() {
 type flows struct {
 	cmd    *exec.Cmd
 	start  time.Duration
-	output strings.Builder
+	output bytes.Buffer
 	ended  chan error
 	killed bool
 }
@@ -127,7 +128,7 @@ func (f *flows) stop() error {
 // interval is a line of iperf -e:
 //
 //	[  1] 1.0000-2.0000 sec   256 KBytes  4194 Kbits/sec  2/0          0     1023K/3092(6083) us  170
-var interval = regexp.MustCompile(`^\[ *\d+\] +([\d.]+)-([\d.]+) sec +.* bits/sec +\d+/\d+ +(\d+) +\S+?/(\d+)\(\d+\) us`)
+var interval = regexp.MustCompile(`^\[ *\d+\] +([\d.]+)-([\d.]+) sec .*bits/sec +\d+/\d+ +(\d+) +\S+?/(\d+)\(\d+\) us`)
 
 // tcp adds what iperf said of the intervals between two times.
 func (f *flows) tcp(from, to time.Duration, rtts *[]float64, retransmits *int) {
@@ -157,4 +158,3 @@ func tcpOf(rtts []float64, retransmits int) *result.TCP {
 	}
 	return &result.TCP{RTTMs: result.Round(result.Mean(rtts), 3), Retransmits: retransmits}
 }
-

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -175,12 +176,17 @@ func (n *network) measure() (*result.Document, error) {
 		}
 	}
 	close(done)
-	for _, t := range all {
+	var log strings.Builder
+	for i, t := range all {
 		for _, f := range t.flows {
 			if err := f.stop(); err != nil {
 				return nil, err
 			}
+			fmt.Fprintf(&log, "# %s, from %v\n%s", n.stations[i].Name, f.start.Round(time.Millisecond), &f.output)
 		}
+	}
+	if err := os.WriteFile(pid1.Shared+"/iperf.log", []byte(log.String()), 0o644); err != nil {
+		return nil, err
 	}
 	if n.airtuned != nil {
 		if err := n.stopAirtuned(); err != nil {
@@ -386,4 +392,3 @@ func release() string {
 	}
 	return string(u.Release[:bytes.IndexByte(u.Release[:], 0)])
 }
-

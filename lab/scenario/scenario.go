@@ -27,6 +27,9 @@ import (
 type Scenario struct {
 	Name        string `yaml:"-" json:"name"`
 	Description string `yaml:"description" json:"description"`
+	// Like names another scenario of the same folder, of which only what is
+	// said here is different. Stations are taken over as a whole or not at all.
+	Like string `yaml:"like" json:"-"`
 	// Radio is what kind all radios are: ath10k, the real driver over an
 	// emulated QCA9984, or hwsim, where neither rates nor AQL exist.
 	Radio string `yaml:"radio" json:"radio"`
@@ -115,7 +118,9 @@ func Load(dir, name string) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, fmt.Errorf("read scenario: %w", err)
 	}
-	s, err := Parse(b)
+	s, err := parse(b, func(like string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(filepath.Dir(file), like+".yaml"))
+	})
 	if err != nil {
 		return Scenario{}, fmt.Errorf("%s: %w", file, err)
 	}
@@ -132,8 +137,9 @@ func Names(dir string) []string {
 	return files
 }
 
-// Parse reads a scenario, fills in defaults and checks it.
-func Parse(b []byte) (Scenario, error) {
+// parse reads a scenario, fills in defaults and checks it. read returns the
+// text of another one.
+func parse(b []byte, read func(name string) ([]byte, error)) (Scenario, error) {
 	s := Scenario{
 		Radio:    Ath10k,
 		Warmup:   Duration(3 * time.Second),
@@ -142,19 +148,45 @@ func Parse(b []byte) (Scenario, error) {
 		AQL:      AQLDefault,
 		Seed:     1,
 	}
-	d := yaml.NewDecoder(bytes.NewReader(b))
-	d.KnownFields(true)
-	if err := d.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
+	var like struct{ Like string }
+	if err := yaml.Unmarshal(b, &like); err != nil {
 		return Scenario{}, err
 	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return Scenario{}, errors.New("more than one document")
+	if like.Like != "" {
+		if !word.MatchString(like.Like) {
+			return Scenario{}, fmt.Errorf("like: %q is not a name", like.Like)
+		}
+		base, err := read(like.Like)
+		if err != nil {
+			return Scenario{}, fmt.Errorf("like: %w", err)
+		}
+		if err := decode(base, &s); err != nil {
+			return Scenario{}, fmt.Errorf("like %s: %w", like.Like, err)
+		}
+		if s.Like != "" {
+			return Scenario{}, fmt.Errorf("like %s: is itself like another", like.Like)
+		}
+	}
+	if err := decode(b, &s); err != nil {
+		return Scenario{}, err
 	}
 	for i := range s.Stations {
 		g := &s.Stations[i]
 		g.Count = cmp.Or(g.Count, 1)
 	}
 	return s, s.Check()
+}
+
+func decode(b []byte, s *Scenario) error {
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	if err := d.Decode(s); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("more than one document")
+	}
+	return nil
 }
 
 var word = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
