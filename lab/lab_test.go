@@ -48,11 +48,17 @@ func TestLab(t *testing.T) {
 	for _, name := range strings.Fields(string(names)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kernel := "linux"
-			if strings.HasPrefix(name, "TestNoDebugfs") {
+			// The names say what kernel and which radios they are for.
+			kernel, hwsim := "linux", "2"
+			switch {
+			case strings.HasPrefix(name, "TestNoDebugfs"):
 				kernel = "linux-nodebugfs"
+			case strings.HasPrefix(name, "TestEmulated"):
+				hwsim = "0"
+			case strings.HasPrefix(name, "TestStock"):
+				kernel, hwsim = "linux-stock", "0"
 			}
-			output, end := boot(t, filepath.Join(kernels, kernel), programs, name)
+			output, end := boot(t, filepath.Join(kernels, kernel), programs, name, hwsim)
 			t.Logf("\n%s", output)
 			switch {
 			case strings.Contains(output, "\n--- SKIP: "+name):
@@ -68,7 +74,7 @@ func TestLab(t *testing.T) {
 
 // boot runs a test of package inside, in a kernel of its own, and returns what
 // it printed. The folder of programs must hold inside.test and airtuned.
-func boot(t *testing.T, kernel, programs, test string) (string, uml.End) {
+func boot(t *testing.T, kernel, programs, test, hwsim string) (string, uml.End) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, program := range []string{"inside.test", "airtuned"} {
@@ -77,10 +83,10 @@ func boot(t *testing.T, kernel, programs, test string) (string, uml.End) {
 		}
 	}
 	end, err := uml.Machine{
-		Kernel: kernel, Dir: dir, Memory: "512M", Seed: 1, RealTime: realTime,
+		Kernel: kernel, Dir: dir, Memory: "1G", Seed: 1, RealTime: realTime,
 		Init:   "inside.test",
 		Args:   []string{"-test.v", "-test.run=^" + test + "$", "-test.timeout=" + virtualTime.String()},
-		Params: []string{"mac80211_hwsim.radios=2"},
+		Params: []string{"mac80211_hwsim.radios=" + hwsim},
 	}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
