@@ -81,7 +81,7 @@ func (k knobs) set(name, value string) error {
 		return fmt.Errorf("read back %s: %w", name, err)
 	}
 	if got != value {
-		return fmt.Errorf("%w: %s: wrote %s, reads %s", errNotTaken, name, value, got)
+		return fmt.Errorf("%w: wrote %s, reads %s", errNotTaken, value, got)
 	}
 	return nil
 }

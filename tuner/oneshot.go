@@ -60,7 +60,11 @@ func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.T
 			want = append(want, setting{stationKnob(st.MAC, ac), s.clamp(st.AC[ac]).String()})
 		}
 	}
-	return append(changes, j.apply(want, d.Reason, dryRun)...), nil
+	reason := d.Reason
+	if s.Policy == "dql" || s.Policy == "delay" {
+		reason = "where the policy " + s.Policy + " starts"
+	}
+	return append(changes, j.apply(want, reason, dryRun)...), nil
 }
 
 // glimpse is an observation of one moment: who is there and at which rate.

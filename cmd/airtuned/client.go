@@ -19,8 +19,9 @@ type daemonStatus struct {
 }
 
 // askForChanges lets the daemon do what it keeps this process from doing.
-// locked is the error that says so: it stands if no daemon answers.
-func (a *app) askForChanges(ctx context.Context, locked error, method string, params map[string]any) error {
+// locked is the error that says so: it stands if no daemon answers. next is the
+// step to take after it.
+func (a *app) askForChanges(ctx context.Context, locked error, method string, params map[string]any, next string) error {
 	for k, v := range params {
 		if v == "" {
 			delete(params, k)
@@ -38,7 +39,7 @@ func (a *app) askForChanges(ctx context.Context, locked error, method string, pa
 	if err := c.Call(ctx, method, params, &doc); err != nil {
 		return err
 	}
-	return a.finishChanges(doc.Changes, nil)
+	return a.finishChanges(doc.Changes, nil, next)
 }
 
 // decodeStatus reads a status; what a newer daemon adds is ignored.

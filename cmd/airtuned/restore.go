@@ -27,7 +27,7 @@ until it is restarted, or told to resume over its socket (docs/control.md).`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			release, err := tuner.Lock(a.state)
 			if errors.Is(err, tuner.ErrLocked) {
-				return a.askForChanges(cmd.Context(), err, "restore", map[string]any{"radio": radio})
+				return a.askForChanges(cmd.Context(), err, "restore", map[string]any{"radio": radio}, "")
 			}
 			if err != nil {
 				return stateError(err)
@@ -46,7 +46,7 @@ until it is restarted, or told to resume over its socket (docs/control.md).`,
 				fmt.Fprintln(a.stdout, "Nothing to restore: no original values are recorded in "+a.state+".")
 				return nil
 			}
-			return a.finishChanges(all, err)
+			return a.finishChanges(all, err, "")
 		},
 	}
 	cmd.Flags().StringVar(&radio, "radio", "", "only the radio `SEL`: a device path, phy, interface or chip")

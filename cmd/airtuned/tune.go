@@ -50,16 +50,18 @@ Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 			}
 			env, done := a.env()
 			defer done()
+			release, err := func() {}, tuner.Locked(a.state)
 			if !dryRun {
-				release, err := tuner.Lock(a.state)
-				if errors.Is(err, tuner.ErrLocked) {
-					return a.askForChanges(cmd.Context(), err, "tune", map[string]any{"policy": policy, "radio": radio})
-				}
-				if err != nil {
-					return stateError(err)
-				}
-				defer release()
+				release, err = tuner.Lock(a.state)
 			}
+			if errors.Is(err, tuner.ErrLocked) {
+				ask := map[string]any{"policy": policy, "radio": radio, "dry_run": dryRun}
+				return a.askForChanges(cmd.Context(), err, "tune", ask, afterTune(dryRun))
+			}
+			if err != nil {
+				return stateError(err)
+			}
+			defer release()
 			d, err := tuner.Detect(env, c.SettingsFor)
 			if err != nil {
 				return err
@@ -88,7 +90,9 @@ Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 			if err == nil && policy != "observe" && !anyPossible(all) {
 				err = nothingToTune(radios, d.Warnings)
 			}
-			return a.finishChanges(all, err)
+			err = a.finishChanges(all, err, afterTune(dryRun))
+			a.warnBlind(radios, d.Warnings, all)
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -106,20 +110,47 @@ func stateError(err error) error {
 	return &failure{exit: f.exit, code: f.code, err: err, next: "run it as root, or name another directory with --state DIR"}
 }
 
-// finishChanges prints what became of each knob and decides how the command ends.
-func (a *app) finishChanges(all []tuner.Change, err error) error {
+// undoTune is the next step after a tune.
+const undoTune = "airtuned restore puts the original values back"
+
+func afterTune(dryRun bool) string {
+	if dryRun {
+		return "airtuned tune without --dry-run does it; nothing was changed"
+	}
+	return undoTune
+}
+
+// warnBlind says, below the changes, where they will do nothing for now.
+func (a *app) warnBlind(radios []tuner.Radio, warnings []tuner.Warning, all []tuner.Change) {
+	if a.json || !anyPossible(all) {
+		return
+	}
+	for _, w := range warnings {
+		if w.Code == tuner.WarnAQLBlind && slices.ContainsFunc(radios, func(r tuner.Radio) bool { return r.Phy == w.Radio }) {
+			fmt.Fprintf(a.stdout, "! %s: the firmware reports no tx rates, so these limits do nothing for now; airtuned detect tells more\n", term.Safe(w.Radio))
+		}
+	}
+}
+
+// finishChanges prints what became of each knob, with the next step where
+// there were changes, and decides how the command ends.
+func (a *app) finishChanges(all []tuner.Change, err error, next string) error {
 	doc := changes{all}
 	if all == nil {
 		doc.Changes = []tuner.Change{}
 	}
 	for _, c := range all {
 		if c.Result == tuner.Failed && err == nil {
-			err = fmt.Errorf("%s: %s: %s", c.Phy, c.Knob, c.Reason)
+			f := &failure{exit: exitFailed, code: "failed", err: fmt.Errorf("%s: %s: %s", c.Phy, c.Knob, c.Reason)}
+			if next == undoTune {
+				f.next = undoTune
+			}
+			err = f
 		}
 	}
 	if err != nil {
 		if !a.json && len(all) > 0 {
-			printChanges(a.stdout, all)
+			printChanges(a.stdout, all, "")
 		}
 		f := *classify(err)
 		f.result = doc
@@ -128,7 +159,7 @@ func (a *app) finishChanges(all []tuner.Change, err error) error {
 	if a.json {
 		return a.emit(doc)
 	}
-	printChanges(a.stdout, all)
+	printChanges(a.stdout, all, next)
 	return nil
 }
 
@@ -162,15 +193,35 @@ func nothingToTune(radios []tuner.Radio, warnings []tuner.Warning) error {
 	return f
 }
 
-// printChanges shows the changes as a table.
-func printChanges(w io.Writer, all []tuner.Change) {
+// merged brings changes that differ only in the access category together.
+func merged(all []tuner.Change) []tuner.Change {
+	var out []tuner.Change
+	for _, c := range all {
+		if n := len(out) - 1; n >= 0 && strings.HasPrefix(c.Knob, limitKnob) && strings.HasPrefix(out[n].Knob, limitKnob) {
+			same := c
+			if same.Knob = out[n].Knob; same == out[n] {
+				out[n].Knob += "," + strings.TrimPrefix(c.Knob, limitKnob)
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// limitKnob is how the knobs of a radio's limits begin; the access category
+// follows.
+const limitKnob = "aql_txq_limit/"
+
+// printChanges shows the changes as a table, and the next step.
+func printChanges(w io.Writer, all []tuner.Change, next string) {
 	t := term.Look(w)
 	if len(all) == 0 {
 		fmt.Fprintln(w, "Nothing to change.")
 		return
 	}
 	tb := term.Table{Head: []string{"RADIO", "KNOB", ">FROM", ">TO", "RESULT", "WHY"}}
-	for _, c := range all {
+	for _, c := range merged(all) {
 		style := term.Plain
 		switch c.Result {
 		case tuner.Applied:
@@ -186,5 +237,13 @@ func printChanges(w io.Writer, all []tuner.Change) {
 	}
 	for _, l := range tb.Lines(t) {
 		fmt.Fprintln(w, l)
+	}
+	if slices.ContainsFunc(all, func(c tuner.Change) bool {
+		return strings.HasPrefix(c.Knob, limitKnob) && c.Result != tuner.Unsupported
+	}) {
+		fmt.Fprintln(w, t.Paint(term.Dim, "limits: us, low/high; VO: voice, VI: video, BE: best effort, BK: background"))
+	}
+	if next != "" {
+		fmt.Fprintln(w, "Next: "+next+".")
 	}
 }
