@@ -94,12 +94,22 @@ func printDetection(w io.Writer, d tuner.Detection) {
 			fmt.Fprintf(w, "\n%s%s\n", t.Paint(term.Yellow, "! "+wn.Code+": "), term.Safe(wn.Message))
 		}
 	}
-	fmt.Fprintln(w)
-	if tunable(d.Radios) {
-		fmt.Fprintln(w, "Next: airtuned tune --dry-run shows what one shot would change, airtuned run keeps it right.")
-	} else {
-		fmt.Fprintln(w, "Nothing here can be tuned now; airtuned run would observe only. See the effect with airtuned demo.")
+	next := "Next: airtuned tune --dry-run shows what one shot would change, airtuned run keeps it right."
+	if !tunable(d) {
+		next = "Nothing here can be tuned now; airtuned run would observe only. See the effect with airtuned demo."
 	}
+	fmt.Fprintln(w)
+	for _, l := range wrapped(t, next) {
+		fmt.Fprintln(w, l)
+	}
+}
+
+// wrapped is text in lines where a person looks, and in one elsewhere.
+func wrapped(t term.Terminal, text string) []string {
+	if !t.TTY {
+		return []string{text}
+	}
+	return term.Wrap(text, t.Width-1)
 }
 
 const labelWidth = 12
@@ -118,14 +128,18 @@ func cardRow(t term.Terminal, label, text string) []string {
 }
 
 func radioTitle(t term.Terminal, r tuner.Radio) string {
-	chip := r.Chip
-	if chip == "" {
-		chip = "unknown chip"
+	var what []string
+	switch {
+	case r.Chip != "":
+		what = append(what, r.Chip)
+	case r.Driver == "" || strings.HasPrefix(r.Driver, "ath10k"):
+		// Of other drivers no chip is known by name, and none need be.
+		what = append(what, "unknown chip")
 	}
-	s := t.Paint(term.Bold, term.Safe(r.Phy)) + "  " + chip
 	if r.Driver != "" {
-		s += ", " + term.Safe(r.Driver) + " on " + r.Bus
+		what = append(what, term.Safe(r.Driver)+" on "+r.Bus)
 	}
+	s := t.Paint(term.Bold, term.Safe(r.Phy)) + "  " + strings.Join(what, ", ")
 	if r.Firmware != "" {
 		s += ", firmware " + term.Safe(r.Firmware)
 	}
@@ -164,7 +178,7 @@ func aqlText(t term.Terminal, q tuner.AQL, blind bool) string {
 		s = t.Paint(term.Red, "cannot be tuned") + ": " + term.Safe(q.Reason)
 	}
 	if len(q.Limits) > 0 {
-		s += "; now " + limitsText(q.Limits) + " us"
+		s += "; now " + limitsText(q.Limits) + " us (low/high)"
 		if q.ThresholdUs > 0 {
 			s += fmt.Sprintf(", threshold %d us", q.ThresholdUs)
 		}
@@ -199,9 +213,9 @@ func queueText(q tuner.Queue) string {
 	case tuner.SourceFrames:
 		return fmt.Sprintf("%d of %d frames in driver and firmware", q.Pending, q.Max)
 	case tuner.SourceAirtime:
-		return fmt.Sprintf("%d us of airtime in driver and firmware (frames are not told by this kernel)", q.Pending)
+		return fmt.Sprintf("%d us of airtime in driver and firmware (this kernel does not count the frames)", q.Pending)
 	}
-	return "not told by this kernel"
+	return "this kernel does not show it"
 }
 
 func napiText(n tuner.NAPI) string {
@@ -216,9 +230,9 @@ func napiText(n tuner.NAPI) string {
 }
 
 // tunable reports whether the daemon would set the limits of any of the radios.
-func tunable(radios []tuner.Radio) bool {
-	for _, r := range radios {
-		if r.AQL.Writable && r.AQL.Reason == "" && r.Policy != "observe" {
+func tunable(d tuner.Detection) bool {
+	for _, r := range d.Radios {
+		if r.AQL.Writable && r.AQL.Reason == "" && r.Policy != "observe" && !hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind) {
 			return true
 		}
 	}
