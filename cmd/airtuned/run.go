@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +41,11 @@ The log goes to standard error.`,
 			if c, ok := env.Netlink.(*nl80211.Client); ok {
 				o.Events = c.Events
 			}
-			if err := daemon.Run(cmd.Context(), o); err != nil {
+			err := daemon.Run(cmd.Context(), o)
+			if pe := (*fs.PathError)(nil); errors.As(err, &pe) && strings.HasPrefix(pe.Path, a.state) {
+				return stateError(err)
+			}
+			if err != nil {
 				return err
 			}
 			if a.json {

@@ -30,7 +30,7 @@ func Listen(path, group string, log *slog.Logger) (*Listener, error) {
 		if err == nil {
 			l.Group = gid
 		} else {
-			log.Warn("the control socket is for root alone", "reason", err)
+			log.Warn("the control socket is for root alone", "reason", err, "next", "make the group and start again to let its members read")
 		}
 	}
 	var err error

@@ -82,7 +82,7 @@ func TestView(t *testing.T) {
 	}
 	v.End()
 	want := hideCursor +
-		beginFrame + "one" + clearLine + "\r\ntwo" + clearLine + "\r\n" + clearBelow + endFrame +
+		beginFrame + "one" + clearLine + "\r\n(3 m" + clearLine + "\r\n" + clearBelow + endFrame +
 		beginFrame + "\x1b[2A\r" + "long" + clearLine + "\r\n" + clearBelow + endFrame +
 		showCursor
 	if diff := cmp.Diff(want, b.String()); diff != "" {

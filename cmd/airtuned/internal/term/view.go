@@ -58,7 +58,8 @@ func (v *View) Draw(lines []string) error {
 		return err
 	}
 	if n := v.t.Height - 1; len(lines) > n {
-		lines = lines[:n]
+		more := fmt.Sprintf("(%d more lines: make the terminal taller)", len(lines)-n+1)
+		lines = append(lines[:max(n-1, 0):max(n-1, 0)], more)
 	}
 	var b strings.Builder
 	b.WriteString(beginFrame)
