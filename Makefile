@@ -74,14 +74,24 @@ fuzz: ## run each fuzz test for FUZZTIME
 		done; \
 	done
 
+# What make built is installed as it is: root often has neither Go nor Git's trust.
+airtuned:
+	$(BUILD) -o airtuned ./cmd/airtuned
+
 .PHONY: install
-install: build ## install binary, manual page, systemd unit, example configuration (PREFIX, DESTDIR)
+install: airtuned ## install binary, manual page, systemd unit, example configuration (PREFIX, DESTDIR)
 	install -D -m 0755 airtuned $(DESTDIR)$(BINDIR)/airtuned
 	install -D -m 0644 docs/man/airtuned.8 $(DESTDIR)$(MANDIR)/man8/airtuned.8
 	install -D -m 0644 config.example.yaml $(DESTDIR)$(DOCDIR)/config.example.yaml
 	install -D -m 0644 packaging/systemd/airtuned.sysusers $(DESTDIR)$(SYSUSERSDIR)/airtuned.conf
 	install -D -m 0644 packaging/systemd/airtuned.service $(DESTDIR)$(UNITDIR)/airtuned.service
 	sed -i 's|/usr/bin/airtuned|$(BINDIR)/airtuned|' $(DESTDIR)$(UNITDIR)/airtuned.service
+
+.PHONY: uninstall
+uninstall: ## remove what install installed
+	rm -f $(DESTDIR)$(BINDIR)/airtuned $(DESTDIR)$(MANDIR)/man8/airtuned.8 \
+		$(DESTDIR)$(SYSUSERSDIR)/airtuned.conf $(DESTDIR)$(UNITDIR)/airtuned.service
+	rm -rf $(DESTDIR)$(DOCDIR)
 
 .PHONY: clean
 clean: ## remove what was built
