@@ -79,6 +79,100 @@ void emu_htt_sec_ind(struct emu_target *t, struct emu_peer *p, u32 cipher, bool 
 	send_response(t, skb);
 }
 
+/*
+ * Pull mode, of firmware with peer flow control: the host keeps its frames and
+ * shows how many there are; the target asks for some when it has few left.
+ */
+#define PULL_FRAMES	128 /* per station and TID */
+#define PULL_RECORDS	32
+#define PULL_NS		250000 /* between looks at the host's queues */
+/*
+ * From an answer to the next question. Answers are often empty: each question
+ * gives a station only one quantum of airtime (ieee80211_txq_may_transmit).
+ */
+#define PULL_AGAIN_NS	50000
+
+static const enum air_ac acs[] = { AIR_BE, AIR_BK, AIR_BK, AIR_BE,
+				   AIR_VI, AIR_VI, AIR_VO, AIR_VO };
+
+static void pull(struct emu_target *t)
+{
+	struct htt_tx_fetch_ind *ind;
+	unsigned int n = 0, have;
+	struct emu_peer *p;
+	struct htt_resp *r;
+	struct sk_buff *skb;
+	int tid;
+
+	if (!t->pulling || t->fetching || !t->queues)
+		return;
+	r = response(HTT_10_4_T2H_MSG_TYPE_TX_FETCH_IND,
+		     sizeof(*ind) + PULL_RECORDS * sizeof(ind->records[0]), &skb);
+	if (!r)
+		return;
+	ind = &r->tx_fetch_ind;
+	list_for_each_entry(p, &t->peers, list)
+		for (tid = 0; tid < ARRAY_SIZE(acs); tid++) {
+			if (n == PULL_RECORDS || !t->queues->count[tid][p->id])
+				continue;
+			have = air_link_frames(&p->link, acs[tid]);
+			if (have >= PULL_FRAMES)
+				continue;
+			ind->records[n].info = cpu_to_le16(
+				SM(p->id, HTT_TX_FETCH_RECORD_INFO_PEER_ID) |
+				SM(tid, HTT_TX_FETCH_RECORD_INFO_TID));
+			ind->records[n].num_msdus = cpu_to_le16(PULL_FRAMES - have);
+			ind->records[n].num_bytes = cpu_to_le32(U32_MAX);
+			n++;
+		}
+	if (!n) {
+		kfree_skb(skb);
+		return;
+	}
+	ind->num_records = cpu_to_le16(n);
+	ind->fetch_seq_num = cpu_to_le16(t->fetch_seq++);
+	t->fetching = true;
+	send_response(t, skb);
+}
+
+static enum hrtimer_restart pull_timer(struct hrtimer *timer)
+{
+	struct emu_target *t = container_of(timer, struct emu_target, pull_timer);
+	unsigned long flags;
+	bool again;
+
+	spin_lock_irqsave(&air_lock, flags);
+	again = t->pulling && t->running && !t->crashed;
+	if (again)
+		pull(t);
+	spin_unlock_irqrestore(&air_lock, flags);
+	if (!again)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(PULL_NS));
+	return HRTIMER_RESTART;
+}
+
+/* Tells the host which mode the knob says. */
+void emu_htt_set_pull(struct emu_target *t)
+{
+	struct htt_resp *r;
+	struct sk_buff *skb;
+
+	if (!t->running || !t->queues || t->pulling == t->pull)
+		return;
+	r = response(HTT_10_4_T2H_MSG_TYPE_TX_MODE_SWITCH_IND, sizeof(r->tx_mode_switch_ind), &skb);
+	if (!r)
+		return;
+	t->pulling = t->pull;
+	r->tx_mode_switch_ind.info0 = cpu_to_le16(HTT_TX_MODE_SWITCH_IND_INFO0_ENABLE);
+	r->tx_mode_switch_ind.info1 = cpu_to_le16(
+		SM(t->pull ? HTT_TX_MODE_SWITCH_PUSH_PULL : HTT_TX_MODE_SWITCH_PUSH,
+		   HTT_TX_MODE_SWITCH_IND_INFO1_MODE));
+	send_response(t, skb);
+	if (t->pulling)
+		hrtimer_start(&t->pull_timer, ns_to_ktime(PULL_NS), HRTIMER_MODE_REL);
+}
+
 /* Completions. */
 
 static void completions(struct emu_target *t)
@@ -175,6 +269,7 @@ static void node_report(struct air_node *node, const struct air_report *rep)
 	struct htt_resp *r;
 	struct sk_buff *skb;
 
+	pull(t);
 	if (t->blind || !p->assoc || !t->running)
 		return;
 	r = response(HTT_10_4_T2H_MSG_TYPE_PEER_STATS, sizeof(r->peer_tx_stats) + sizeof(*s), &skb);
@@ -282,8 +377,6 @@ bool emu_send_mgmt(struct emu_target *t, const void *frame, unsigned int len, u3
 static bool send_data(struct emu_target *t, u8 vdev_id, u8 tid, bool checksum,
 		      const u8 *frame, unsigned int len, u32 cookie)
 {
-	static const enum air_ac acs[] = { AIR_BE, AIR_BK, AIR_BK, AIR_BE,
-					   AIR_VI, AIR_VI, AIR_VO, AIR_VO };
 	const struct ieee80211_hdr *from = (void *)frame;
 	unsigned int hdrlen = ieee80211_hdrlen(from->frame_control);
 	bool group = is_multicast_ether_addr(from->addr1);
@@ -372,6 +465,18 @@ void emu_htt_message(struct emu_target *t, void *data, unsigned int len)
 		t->rx_filled = phys_to_virt(le32_to_cpu(ring->fw_idx_shadow_reg_paddr));
 		t->rx_size = le16_to_cpu(ring->rx_ring_len);
 		t->rx_index = 0;
+		break;
+	case HTT_H2T_MSG_TYPE_FRAG_DESC_BANK_CFG:
+		if (cmd->frag_desc_bank_cfg32.info & HTT_FRAG_DESC_BANK_CFG_INFO_Q_STATE_VALID)
+			t->queues = phys_to_virt(le32_to_cpu(
+				cmd->frag_desc_bank_cfg32.q_state.paddr));
+		emu_htt_set_pull(t);
+		break;
+	case HTT_H2T_MSG_TYPE_TX_FETCH_RESP:
+		t->fetching = false;
+		if (t->pulling)
+			hrtimer_start(&t->pull_timer, ns_to_ktime(PULL_AGAIN_NS),
+				      HRTIMER_MODE_REL);
 		break;
 	case HTT_H2T_MSG_TYPE_AGGR_CFG:
 		t->node.max_mpdus = clamp_t(u8, cmd->aggr_conf.max_num_ampdu_subframes, 1, 64);
@@ -514,12 +619,16 @@ void emu_htt_init(struct emu_target *t)
 {
 	hrtimer_init(&t->service, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	t->service.function = service_timer;
+	hrtimer_init(&t->pull_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	t->pull_timer.function = pull_timer;
 }
 
 void emu_htt_stop(struct emu_target *t)
 {
 	t->rx_ring = NULL;
 	t->rx_filled = NULL;
+	t->queues = NULL;
+	t->pulling = t->fetching = false;
 	t->rx_mpdus = 0;
 	t->done_head = t->done_tail = 0;
 	skb_queue_purge(&t->reports);

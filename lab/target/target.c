@@ -250,6 +250,7 @@ static void hif_stop(struct ath10k *ar)
 	hrtimer_cancel(&t->beacon);
 	hrtimer_cancel(&t->scan.timer);
 	hrtimer_cancel(&t->service);
+	hrtimer_cancel(&t->pull_timer);
 
 	ath10k_core_napi_sync_disable(ar);
 	skb_queue_purge(&t->to_host);
@@ -451,6 +452,27 @@ static int stalled_set(void *data, u64 val)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(stalled_fops, stalled_get, stalled_set, "%llu\n");
 
+static int pull_get(void *data, u64 *val)
+{
+	*val = ((struct emu_target *)data)->pull;
+	return 0;
+}
+
+static int pull_set(void *data, u64 val)
+{
+	struct emu_target *t = data;
+	unsigned long flags;
+
+	local_bh_disable();
+	spin_lock_irqsave(&air_lock, flags);
+	t->pull = val;
+	emu_htt_set_pull(t);
+	spin_unlock_irqrestore(&air_lock, flags);
+	local_bh_enable();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(pull_fops, pull_get, pull_set, "%llu\n");
+
 static int kbps_get(void *data, u64 *val)
 {
 	*val = ((struct emu_target *)data)->node.kbps;
@@ -514,6 +536,7 @@ static struct emu_target *target_new(unsigned int index)
 	debugfs_create_file("kbps", 0600, t->dir, t, &kbps_fops);
 	debugfs_create_file("loss", 0600, t->dir, t, &loss_fops);
 	debugfs_create_file("stalled", 0600, t->dir, t, &stalled_fops);
+	debugfs_create_file("pull", 0600, t->dir, t, &pull_fops);
 	debugfs_create_u32("svc_us", 0600, t->dir, &t->svc_us);
 	debugfs_create_u32("leak", 0600, t->dir, &t->leak);
 	debugfs_create_bool("blind", 0600, t->dir, &t->blind);

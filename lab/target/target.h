@@ -105,11 +105,17 @@ struct emu_target {
 	unsigned int done_head, done_tail;
 	struct sk_buff_head reports; /* leave with the completions */
 	struct hrtimer service;
+	struct htt_q_state *queues; /* of the host, which the target may look at */
+	struct hrtimer pull_timer;
+	bool pulling; /* the host has been told */
+	bool fetching; /* and asked for frames */
+	u16 fetch_seq;
 
 	/* Knobs and counters: they stay. */
 	u32 svc_us; /* the host serves completions this often, 0: at once */
 	u32 leak; /* completions to be forgotten */
 	bool blind; /* no rate reports */
+	bool pull; /* fetch frames, if the host's firmware file allows it */
 	u64 rx_dropped, tx_frames, tx_done;
 };
 
@@ -134,6 +140,7 @@ extern const struct air_node_ops emu_node_ops;
 void emu_htt_message(struct emu_target *t, void *data, unsigned int len);
 void emu_htt_peer_map(struct emu_target *t, struct emu_peer *p, bool map);
 void emu_htt_sec_ind(struct emu_target *t, struct emu_peer *p, u32 cipher, bool pairwise);
+void emu_htt_set_pull(struct emu_target *t);
 void emu_htt_init(struct emu_target *t);
 void emu_htt_stop(struct emu_target *t);
 bool emu_send_mgmt(struct emu_target *t, const void *frame, unsigned int len, u32 cookie);
