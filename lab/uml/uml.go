@@ -126,9 +126,12 @@ func Root() (string, error) {
 	}
 }
 
-// Kernels is the folder that lab/kernel/build.sh keeps its kernels in. It does
-// not build them.
+// Kernels is the folder that lab/kernel/build.sh keeps its kernels in, or what
+// AIRTUNED_LAB_KERNELS names instead. It does not build them.
 func Kernels() (string, error) {
+	if dir := os.Getenv("AIRTUNED_LAB_KERNELS"); dir != "" {
+		return dir, nil
+	}
 	root, err := Root()
 	if err != nil {
 		return "", err
