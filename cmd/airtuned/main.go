@@ -69,6 +69,7 @@ func wantsJSON(args []string) bool {
 
 // newRoot builds the whole command tree.
 func newRoot(a *app) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "airtuned",
 		Short: "Keep Wi-Fi latency low at full throughput",
@@ -80,8 +81,13 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
   airtuned detect                   what can be tuned on this machine
   sudo airtuned tune --dry-run      what one shot would change
   sudo airtuned run                 the daemon, in the foreground`,
-		Args: a.subcommand,
-		RunE: func(*cobra.Command, []string) error { return nil },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if version && len(args) == 0 {
+				return nil
+			}
+			return a.subcommand(cmd, args)
+		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			// The daemon may have been told another path, and so are its clients.
 			if c, err := config.Load(""); err == nil && !cmd.Flags().Changed("socket") {
@@ -105,10 +111,8 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	f.BoolVar(&a.noNetlink, "no-netlink", false, "use file trees only: for fixtures and containers")
 	f.SortFlags = false
 
-	f = root.Flags()
-	f.Bool("version", false, "print the version")
-	root.Version = buildVersion()
-	root.SetVersionTemplate(a.versionText())
+	// Not root.Version: its template would make the binary a third bigger.
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var bad *pflag.InvalidValueError

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -31,23 +29,20 @@ func newVersion(a *app) *cobra.Command {
 		Example: "  airtuned version\n  airtuned version --json",
 		GroupID: groupMore,
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, a.versionText())
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 
-// versionText is what version prints, and --version.
-func (a *app) versionText() string {
+// printVersion is what version does, and --version.
+func (a *app) printVersion() error {
 	v := struct {
 		Version  string `json:"version"`
 		Go       string `json:"go"`
 		Platform string `json:"platform"`
 	}{buildVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if a.json {
-		b, _ := json.MarshalIndent(v, "", "  ")
-		return string(b) + "\n"
+		return a.emit(v)
 	}
-	return fmt.Sprintf("airtuned %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+	_, err := fmt.Fprintf(a.stdout, "airtuned %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+	return err
 }
