@@ -385,7 +385,8 @@ static void scan_start(struct emu_target *t, const struct wmi_start_scan_cmd *cm
 		       unsigned int len)
 {
 	struct emu_scan *s = &t->scan;
-	const void *tlv = cmd->tlvs.tlvs, *end = (void *)cmd + len;
+	const void *tlv = (void *)cmd + offsetof(struct wmi_start_scan_cmd, tlvs);
+	const void *end = (void *)cmd + len;
 	unsigned int n, i;
 
 	s->running = true;
