@@ -62,7 +62,7 @@ func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.T
 	}
 	reason := d.Reason
 	if s.Policy == "dql" || s.Policy == "delay" {
-		reason = "where the policy " + s.Policy + " starts"
+		reason = "where " + s.Policy + " starts"
 	}
 	return append(changes, j.apply(want, reason, dryRun)...), nil
 }

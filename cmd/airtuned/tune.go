@@ -193,7 +193,8 @@ func nothingToTune(radios []tuner.Radio, warnings []tuner.Warning) error {
 	return f
 }
 
-// merged brings changes that differ only in the access category together.
+// merged brings changes that differ only in the access category together. What
+// all categories have in common is without their names.
 func merged(all []tuner.Change) []tuner.Change {
 	var out []tuner.Change
 	for _, c := range all {
@@ -206,12 +207,18 @@ func merged(all []tuner.Change) []tuner.Change {
 		}
 		out = append(out, c)
 	}
+	for i := range out {
+		out[i].Knob = strings.TrimSuffix(out[i].Knob, "/VO,VI,BE,BK")
+	}
 	return out
 }
 
 // limitKnob is how the knobs of a radio's limits begin; the access category
 // follows.
 const limitKnob = "aql_txq_limit/"
+
+// categories is the legend where access categories are named.
+const categories = "limits: low/high, us; VO: voice, VI: video, BE: best effort, BK: background"
 
 // printChanges shows the changes as a table, and the next step.
 func printChanges(w io.Writer, all []tuner.Change, next string) {
@@ -221,7 +228,16 @@ func printChanges(w io.Writer, all []tuner.Change, next string) {
 		return
 	}
 	tb := term.Table{Head: []string{"RADIO", "KNOB", ">FROM", ">TO", "RESULT", "WHY"}}
-	for _, c := range merged(all) {
+	all = merged(all)
+	legend := ""
+	for _, c := range all {
+		switch {
+		case c.Result == tuner.Unsupported || legend == categories:
+		case strings.HasPrefix(c.Knob, limitKnob):
+			legend = categories
+		case c.Knob+"/" == limitKnob:
+			legend = "limits: low/high, us of airtime"
+		}
 		style := term.Plain
 		switch c.Result {
 		case tuner.Applied:
@@ -238,10 +254,8 @@ func printChanges(w io.Writer, all []tuner.Change, next string) {
 	for _, l := range tb.Lines(t) {
 		fmt.Fprintln(w, l)
 	}
-	if slices.ContainsFunc(all, func(c tuner.Change) bool {
-		return strings.HasPrefix(c.Knob, limitKnob) && c.Result != tuner.Unsupported
-	}) {
-		fmt.Fprintln(w, t.Paint(term.Dim, "limits: us, low/high; VO: voice, VI: video, BE: best effort, BK: background"))
+	if legend != "" {
+		fmt.Fprintln(w, t.Paint(term.Dim, legend))
 	}
 	if next != "" {
 		fmt.Fprintln(w, "Next: "+next+".")
