@@ -54,6 +54,18 @@ lab: ## build the lab's User Mode Linux kernel (Debian; cached outside the repos
 lab-test: ## boot it and run the real binary inside
 	$(GO) test -tags lab -count=1 -timeout 20m ./lab/...
 
+SCENARIO ?= one-fast
+
+.PHONY: lab-run
+lab-run: ## run one scenario, print its document (SCENARIO=crowd LAB="-limit 1500")
+	@lab/kernel/build.sh >&2
+	@$(GO) run ./lab/run -scenario $(SCENARIO) $(LAB)
+
+.PHONY: lab-sweep
+lab-sweep: ## all scenarios over all limits, into docs/lab/; hours, but it can be interrupted (LAB="-seeds 3")
+	@lab/kernel/build.sh >&2
+	@$(GO) run ./lab/sweep $(LAB)
+
 .PHONY: cross
 cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
 
