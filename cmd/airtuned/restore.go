@@ -19,7 +19,7 @@ func newRestore(a *app) *cobra.Command {
 in the state directory.
 
 While the daemon runs, it is asked to do it, and then leaves the radio alone
-until it is restarted, or told to resume over its socket (docs/control.md).`,
+until it is restarted or airtuned resume lets it go on.`,
 		Example: `  sudo airtuned restore
   sudo airtuned restore --radio phy0 --json`,
 		GroupID: groupTune,

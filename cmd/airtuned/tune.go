@@ -32,7 +32,7 @@ func newTune(a *app) *cobra.Command {
 The values found are recorded first: airtuned restore puts them back.
 
 While the daemon runs, it is asked to do it, and then leaves the radio alone
-until it is restarted, or told to resume over its socket (docs/control.md).
+until it is restarted or airtuned resume lets it go on.
 
 Exits 3 when no radio can be tuned, 4 when it is not permitted.`,
 		Example: `  sudo airtuned tune --dry-run
