@@ -137,6 +137,9 @@ static void tune(struct emu_target *t)
 	for (i = 0; i < EMU_VDEVS; i++)
 		if (t->vdev[i].started)
 			t->freq = t->vdev[i].freq;
+	/* What has no channel to go out on never will. */
+	if (!t->freq)
+		air_link_flush(&t->basic, ~0);
 	if (!t->scan.on_channel)
 		emu_set_freq(t, t->freq);
 }
