@@ -6,6 +6,7 @@ package inside
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -79,11 +80,12 @@ func at(ns string) string { return "ip netns exec " + ns + " " }
 
 // cell makes an access point on channel 36 with n stations in network
 // namespaces sta1 (10.0.0.2) and on, and a wired server (10.1.0.2) behind it.
-func cell(t *testing.T, n int, security string) {
+// The extra lines are for hostapd: "" or wpa.
+func cell(t *testing.T, n int, extra string) {
 	t.Helper()
 	plug(t, n+1)
 	conf := filepath.Join(t.TempDir(), "hostapd.conf")
-	write(t, conf, accessPointConf+security)
+	write(t, conf, accessPointConf+extra)
 	background(t, "hostapd", conf)
 	eventually(t, 10*time.Second, func() error {
 		if info := must(t, "iw dev wlan0 info"); !strings.Contains(info, "width: 80 MHz") {
@@ -111,7 +113,7 @@ func cell(t *testing.T, n int, security string) {
 		must(t, fmt.Sprintf("ip -n %s addr add 10.0.0.%d/24 dev %s", ns, 1+i, dev))
 		must(t, fmt.Sprintf("ip -n %s link set %s up", ns, dev))
 		must(t, fmt.Sprintf("ip -n %s route add default via 10.0.0.1", ns))
-		if security == "" {
+		if extra != wpa {
 			must(t, at(ns)+"iw dev "+dev+" connect lab 5180")
 		} else {
 			conf := filepath.Join(t.TempDir(), dev)
@@ -321,6 +323,47 @@ func TestEmulatedUnplug(t *testing.T) {
 	if i := slices.IndexFunc(back, func(r hwsim) bool { return r.path == "devices/pci0000:00/0000:00:00.0" }); len(back) != 2 || i < 0 {
 		t.Errorf("radios %v, want the first one back", back)
 	}
+}
+
+func TestEmulatedMesh(t *testing.T) {
+	plug(t, 2)
+	for i := range 2 {
+		ns, dev := fmt.Sprint("mesh", i), fmt.Sprint("wlan", i)
+		must(t, "ip netns add "+ns)
+		must(t, fmt.Sprintf("iw phy phy%d set netns name %s", i, ns))
+		must(t, at(ns)+"iw dev "+dev+" set type mp")
+		must(t, fmt.Sprintf("ip -n %s addr add 10.0.0.%d/24 dev %s", ns, 1+i, dev))
+		must(t, fmt.Sprintf("ip -n %s link set %s up", ns, dev))
+		must(t, at(ns)+"iw dev "+dev+" mesh join lab freq 5180 80 5210")
+	}
+	eventually(t, 10*time.Second, func() error {
+		if dump := must(t, at("mesh0")+"iw dev wlan0 station dump"); !strings.Contains(dump, "ESTAB") {
+			return fmt.Errorf("no link:\n%s", dump)
+		}
+		return nil
+	})
+	must(t, at("mesh0")+"ping -q -c 2 -i 0.1 -W 2 10.0.0.2")
+}
+
+// TestEmulatedFourAddress: a station that is a bridge has an interface of its
+// own on the access point.
+func TestEmulatedFourAddress(t *testing.T) {
+	cell(t, 1, "wds_sta=1\n")
+	must(t, at("sta1")+"iw dev wlan1 disconnect")
+	must(t, "ip -n sta1 link set wlan1 down")
+	must(t, at("sta1")+"iw dev wlan1 set 4addr on")
+	must(t, "ip -n sta1 link set wlan1 up")
+	must(t, at("sta1")+"iw dev wlan1 connect lab 5180")
+	must(t, "ip addr flush dev wlan0")
+	eventually(t, 10*time.Second, func() error {
+		_, stderr, code := command(t, "ip", "addr", "add", "10.0.0.1/24", "dev", "wlan0.sta1")
+		if code != 0 {
+			return errors.New(stderr)
+		}
+		return nil
+	})
+	must(t, "ip link set wlan0.sta1 up")
+	must(t, "ping -q -c 2 -i 0.1 -W 2 10.0.0.2")
 }
 
 // TestEmulatedFaults: frames for a station that sleeps, and completions that
