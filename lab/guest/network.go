@@ -96,7 +96,7 @@ func setUp(s *scenario.Scenario) (*network, error) {
 	for i, e := range expanded {
 		st := &station{Station: e, radio: radios[e.Radio], addr: fmt.Sprintf("10.0.1.%d", i+1)}
 		n.stations = append(n.stations, st)
-		if err := st.setUp(); err != nil {
+		if err := st.setUp(n.ap); err != nil {
 			return nil, err
 		}
 		n.set(st.radio, "kbps", e.Group.RateKbps.At(0))
@@ -265,7 +265,7 @@ func (n *network) accessPoint() error {
 }
 
 // setUp gives the station a namespace.
-func (st *station) setUp() error {
+func (st *station) setUp(ap radio) error {
 	var err error
 	if st.namespace, err = newNamespace(st.Name); err != nil {
 		return err
@@ -278,7 +278,13 @@ link set lo up
 addr add %s/16 dev %s
 link set %[2]s up
 route add default via %s
-`, st.addr, st.radio.iface, apAddr)); err != nil {
+neigh add %[3]s lladdr %s dev %[2]s nud permanent
+`, st.addr, st.radio.iface, apAddr, ap.mac)); err != nil {
+		return err
+	}
+	// Neither side has to ask for the other by broadcasts, which may get lost.
+	neigh := fmt.Sprintf("neigh add %s lladdr %s dev %s nud permanent\n", st.addr, st.radio.mac, ap.iface)
+	if err := root.batch("ip", neigh); err != nil {
 		return err
 	}
 	// It may fail, where there is none.
@@ -290,13 +296,23 @@ route add default via %s
 	return err
 }
 
-// join associates the station.
+// join associates the station. It tries again, as any supplicant does: at a
+// crowded access point answers get lost.
 func (st *station) join(mhz int) error {
-	_, err := st.command(fmt.Sprintf("iw dev %s connect -w lab %d", st.radio.iface, mhz))
-	if err != nil {
-		return fmt.Errorf("station %s: %w", st.Name, err)
+	var said string
+	for range 5 {
+		// iw tells the outcome only in words.
+		out, err := st.command(fmt.Sprintf("iw dev %s connect -w lab %d", st.radio.iface, mhz))
+		if err == nil && strings.Contains(out, "connected to") && !strings.Contains(out, "failed") {
+			return nil
+		}
+		said = strings.TrimSpace(out)
+		if err != nil {
+			said = err.Error()
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return nil
+	return fmt.Errorf("station %s does not get in: %s", st.Name, said)
 }
 
 // eventually tries ten times a second until check has no more to complain of.
