@@ -308,6 +308,7 @@ static void settle(struct ppdu *p)
 	count(&node->tx, 1, r.acked, r.retried, r.failed, r.acked_bytes, p->duration_ns);
 	if (!link->basic)
 		node->ops->report(node, &r);
+	node->ops->settled(node);
 
 	for (skb = skb_peek(&q->window); skb && air_cb(skb)->done; skb = next) {
 		__skb_unlink(skb, &q->window);
@@ -551,6 +552,7 @@ void air_link_flush(struct air_link *link, u32 tids)
 		if (queue_empty(q))
 			list_del_init(&q->ready);
 	}
+	link->node->ops->settled(link->node);
 }
 
 void air_link_remove(struct air_link *link)

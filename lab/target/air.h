@@ -100,8 +100,10 @@ struct air_node_ops {
 			bool first, bool last);
 	/* A frame of yours is through. */
 	void (*sent)(struct air_node *node, u32 cookie, bool acked);
-	/* A PPDU of yours is through, after sent() for its frames. */
+	/* A PPDU of data of yours is through, after sent() for its frames. */
 	void (*report)(struct air_node *node, const struct air_report *report);
+	/* That was all for now. */
+	void (*settled)(struct air_node *node);
 };
 
 struct air_edca {

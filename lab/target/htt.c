@@ -251,13 +251,16 @@ static void complete_frame(struct emu_target *t, u32 cookie, u8 status)
 
 static void node_sent(struct air_node *node, u32 cookie, bool acked)
 {
+	complete_frame(target_of(node), cookie,
+		       acked ? HTT_DATA_TX_STATUS_OK : HTT_DATA_TX_STATUS_NO_ACK);
+}
+
+static void node_settled(struct air_node *node)
+{
 	struct emu_target *t = target_of(node);
 
-	complete_frame(t, cookie, acked ? HTT_DATA_TX_STATUS_OK : HTT_DATA_TX_STATUS_NO_ACK);
-	/* Data is followed by a report. */
-	if (!t->running)
-		return;
-	if (t->done_head != t->done_tail)
+	pull(t);
+	if (t->done_head != t->done_tail || !skb_queue_empty(&t->reports))
 		serve(t);
 }
 
@@ -269,7 +272,6 @@ static void node_report(struct air_node *node, const struct air_report *rep)
 	struct htt_resp *r;
 	struct sk_buff *skb;
 
-	pull(t);
 	if (t->blind || !p->assoc || !t->running)
 		return;
 	r = response(HTT_10_4_T2H_MSG_TYPE_PEER_STATS, sizeof(r->peer_tx_stats) + sizeof(*s), &skb);
@@ -289,12 +291,11 @@ static void node_report(struct air_node *node, const struct air_report *rep)
 	s->failed_pkts = cpu_to_le16(rep->failed);
 	s->tx_duration = cpu_to_le16(rep->duration_us);
 	skb_queue_tail(&t->reports, skb);
-	serve(t);
 }
 
 /* Frames from the host. */
 
-static u8 *put_header(struct sk_buff *skb, const struct ieee80211_hdr *from, bool qos, u8 tid)
+static void put_header(struct sk_buff *skb, const struct ieee80211_hdr *from, bool qos, u8 tid)
 {
 	unsigned int len = ieee80211_hdrlen(from->frame_control);
 	struct ieee80211_hdr *hdr = skb_put(skb, len);
@@ -304,7 +305,6 @@ static u8 *put_header(struct sk_buff *skb, const struct ieee80211_hdr *from, boo
 		hdr->frame_control |= cpu_to_le16(IEEE80211_STYPE_QOS_DATA);
 		*(__le16 *)skb_put(skb, IEEE80211_QOS_CTL_LEN) = cpu_to_le16(tid);
 	}
-	return skb->data;
 }
 
 /* What the host left to the hardware. The payload begins with LLC. */
@@ -613,6 +613,7 @@ const struct air_node_ops emu_node_ops = {
 	.receive = node_receive,
 	.sent = node_sent,
 	.report = node_report,
+	.settled = node_settled,
 };
 
 void emu_htt_init(struct emu_target *t)
