@@ -113,6 +113,9 @@ func TestEffects(t *testing.T) {
 	}
 	_, byDefault := run(t, "one-fast", with("default", 0, ""))
 	p95, mbps := byDefault.PingMs.Busy.P95, byDefault.DownloadMbps
+	if byDefault.Chip != "QCA9984" || byDefault.QueueSource != "num_pending_tx" {
+		t.Errorf("airtuned detects a %q whose queue it knows by %q, want QCA9984 and num_pending_tx", byDefault.Chip, byDefault.QueueSource)
+	}
 	if mbps < 500 {
 		t.Errorf("%v Mb/s of 866.7, want more than 500", mbps)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -44,6 +45,10 @@ type traffic struct {
 func (n *network) measure() (*result.Document, error) {
 	s := n.scenario
 	if err := n.control(); err != nil {
+		return nil, err
+	}
+	detected, err := n.detect()
+	if err != nil {
 		return nil, err
 	}
 	sampler, err := newSampler(n)
@@ -198,7 +203,31 @@ func (n *network) measure() (*result.Document, error) {
 		return nil, err
 	default:
 	}
-	return n.document(sampler, all, before, after), nil
+	d := n.document(sampler, all, before, after)
+	d.Chip, d.QueueSource = detected.Chip, detected.Queue.Source
+	return d, nil
+}
+
+// detected is what airtuned makes of the access point's radio.
+type detected struct {
+	Phy, Chip string
+	Queue     struct{ Source string }
+}
+
+func (n *network) detect() (detected, error) {
+	var all struct{ Radios []detected }
+	out, err := root.command(pid1.Shared + "/airtuned detect --json")
+	if err != nil {
+		return detected{}, err
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		return detected{}, fmt.Errorf("airtuned detect: %w in %q", err, out)
+	}
+	i := slices.IndexFunc(all.Radios, func(d detected) bool { return d.Phy == n.ap.phy })
+	if i < 0 {
+		return detected{}, fmt.Errorf("airtuned detect: no %s in %q", n.ap.phy, out)
+	}
+	return all.Radios[i], nil
 }
 
 // control puts limits in force, or has airtuned do it.

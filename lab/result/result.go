@@ -17,6 +17,9 @@ type Document struct {
 	Radio    string `json:"radio"`
 	Kernel   string `json:"kernel"`
 	Seed     uint64 `json:"seed"`
+	// Chip and QueueSource are what airtuned detects.
+	Chip        string `json:"chip"`
+	QueueSource string `json:"queue_source"`
 	// AQL and Policy as in the scenario or on the command line.
 	AQL       string  `json:"aql"`
 	Policy    string  `json:"policy,omitempty"`

@@ -82,6 +82,8 @@ func TestEncode(t *testing.T) {
   "radio": "",
   "kernel": "",
   "seed": 0,
+  "chip": "",
+  "queue_source": "",
   "aql": "",
   "warmup_s": 0,
   "duration_s": 0,

@@ -259,7 +259,7 @@ func (r *runner) key(s scenario.Scenario) (string, error) {
 		return "", err
 	}
 	files := []string{r.bench.Kernel, filepath.Join(r.bench.Programs, "guest")}
-	if s.Policy != "" {
+	if s.Policy != "" { // else it only says what chip it sees
 		files = append(files, filepath.Join(r.bench.Programs, "airtuned"))
 	}
 	for _, f := range files {
