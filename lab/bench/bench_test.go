@@ -7,7 +7,6 @@ package bench
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -21,11 +20,11 @@ import (
 
 // newBench is shared by all tests: the programs are built once.
 var newBench = sync.OnceValues(func() (*Bench, error) {
-	kernels, err := uml.Kernels()
+	kernel, err := uml.Kernel("")
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{Kernel: filepath.Join(kernels, "linux"), Programs: programs, RealTime: 5 * time.Minute}
+	b := &Bench{Kernel: kernel, Programs: programs, RealTime: 5 * time.Minute}
 	return b, Build(programs)
 })
 

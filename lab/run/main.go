@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 	dir := filepath.Join(root, "lab/scenarios")
 	var (
 		name     = flag.String("scenario", "one-fast", "`name` in lab/scenarios ("+strings.Join(scenario.Names(dir), ", ")+"), or a file")
-		kernel   = flag.String("kernel", "", "`folder` with the kernel to boot (default: what \"make lab\" built)")
+		kernel   = flag.String("kernel", "", "`file` of the kernel to boot, or a folder with \"linux\" in it (default: what \"make lab\" built)")
 		limit    = flag.Uint("limit", 0, "AQL limit, low and high, in `us` (default: as the scenario says)")
 		off      = flag.Bool("off", false, "switch AQL off")
 		policy   = flag.String("policy", "", "have airtuned run this `policy`")
@@ -85,10 +85,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	if *kernel == "" {
-		if *kernel, err = uml.Kernels(); err != nil {
-			return err
-		}
+	if *kernel, err = uml.Kernel(*kernel); err != nil {
+		return err
 	}
 	programs, err := os.MkdirTemp("", "airtuned-lab-")
 	if err != nil {
@@ -98,7 +96,7 @@ func run(ctx context.Context) error {
 	if err := bench.Build(programs); err != nil {
 		return err
 	}
-	b := bench.Bench{Kernel: filepath.Join(*kernel, "linux"), Programs: programs, RealTime: *timeout, Keep: *keep}
+	b := bench.Bench{Kernel: *kernel, Programs: programs, RealTime: *timeout, Keep: *keep}
 	doc, err := b.Run(ctx, s)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 		seeds    = flag.Uint64("seeds", 1, "how many seeds to run each cell with")
 		duration = flag.Duration("duration", 0, "how long to measure (default: as the scenario says)")
 		jobs     = flag.Int("jobs", runtime.NumCPU(), "how many machines run at a time")
-		kernel   = flag.String("kernel", "", "`folder` with the kernel to boot (default: what \"make lab\" built)")
+		kernel   = flag.String("kernel", "", "`file` of the kernel to boot, or a folder with \"linux\" in it (default: what \"make lab\" built)")
 		out      = flag.String("out", filepath.Join(root, "docs/lab"), "`folder` for the table and the pictures")
 		timeout  = flag.Duration("timeout", 20*time.Minute, "real time that a run may take")
 	)
@@ -80,10 +80,8 @@ func run(ctx context.Context) error {
 		}
 	}
 
-	if *kernel == "" {
-		if *kernel, err = uml.Kernels(); err != nil {
-			return err
-		}
+	if *kernel, err = uml.Kernel(*kernel); err != nil {
+		return err
 	}
 	programs, err := os.MkdirTemp("", "airtuned-lab-")
 	if err != nil {
@@ -103,7 +101,7 @@ func run(ctx context.Context) error {
 		cache = filepath.Join(cache, "airtuned/lab")
 	}
 	r := runner{
-		bench: bench.Bench{Kernel: filepath.Join(*kernel, "linux"), Programs: programs, RealTime: *timeout},
+		bench: bench.Bench{Kernel: *kernel, Programs: programs, RealTime: *timeout},
 		cache: filepath.Join(cache, "sweep"),
 		jobs:  *jobs,
 	}

@@ -146,6 +146,26 @@ func Kernels() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// Kernel is the kernel's file: path if it is one, "linux" in it if it is a
+// folder, and that among Kernels if path is empty.
+func Kernel(path string) (string, error) {
+	if path == "" {
+		dir, err := Kernels()
+		if err != nil {
+			return "", err
+		}
+		path = dir
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		path = filepath.Join(path, "linux")
+	}
+	return filepath.Abs(path)
+}
+
 // Build makes a static program of a package of this module, or with the verb
 // "test" and the flag -c one of its tests. Args are the go command's.
 func Build(program, verb string, args ...string) error {
