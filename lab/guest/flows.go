@@ -98,10 +98,12 @@ type flows struct {
 	killed bool
 }
 
-// startFlows has iperf send from a namespace to an address for a time.
-func startFlows(from namespace, to string, count int, d time.Duration, begin time.Time) (*flows, error) {
+// startFlows has iperf send from a namespace to an address for a time, in an
+// access category.
+func startFlows(from namespace, to, class string, count int, d time.Duration, begin time.Time) (*flows, error) {
 	f := &flows{start: time.Since(begin), ended: make(chan error, 1)}
 	f.cmd = exec.Command("iperf", "-c", to, "-p", strconv.Itoa(port), "-e", "-i", "1", "-f", "k",
+		"-S", fmt.Sprintf("0x%02x", tos[class]),
 		"-P", strconv.Itoa(count), "-t", strconv.FormatFloat(d.Seconds(), 'f', 1, 64))
 	f.cmd.Stdout, f.cmd.Stderr = &f.output, &f.output
 	if err := from.do(f.cmd.Start); err != nil {

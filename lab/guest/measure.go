@@ -75,6 +75,9 @@ func (n *network) measure() (*result.Document, error) {
 	}
 
 	over(s.SvcUs, func(us int) error { n.set(n.ap, "svc_us", us); return nil })
+	for _, t := range s.Crashes {
+		at(time.Duration(t), n.crash)
+	}
 	for i, st := range n.stations {
 		t := &traffic{joined: make(chan struct{})}
 		all[i] = t
@@ -131,7 +134,7 @@ func (n *network) measure() (*result.Document, error) {
 					continue
 				}
 				after(time.Duration(step.At), func() error {
-					f, err := startFlows(from, to, step.Value, end-time.Since(n.begin), n.begin)
+					f, err := startFlows(from, to, st.Group.Class, step.Value, end-time.Since(n.begin), n.begin)
 					if err == nil {
 						t.flows = append(t.flows, f)
 					}
@@ -228,6 +231,11 @@ func (n *network) detect() (detected, error) {
 		return detected{}, fmt.Errorf("airtuned detect: no %s in %q", n.ap.phy, out)
 	}
 	return all.Radios[i], nil
+}
+
+// crash has the access point's firmware crash.
+func (n *network) crash() error {
+	return os.WriteFile(ieee80211+"/"+n.ap.phy+"/ath10k/simulate_fw_crash", []byte("soft"), 0)
 }
 
 // control puts limits in force, or has airtuned do it.

@@ -14,12 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"airtuned/wlan"
 )
 
 // Scenario is an access point, its stations, and what happens to them. Time 0
@@ -48,6 +49,8 @@ type Scenario struct {
 	AQL string `yaml:"aql" json:"aql"`
 	// Policy, if any, is what airtuned runs at the access point.
 	Policy string `yaml:"policy" json:"policy"`
+	// Crashes are when the access point's firmware crashes.
+	Crashes []Duration `yaml:"crashes" json:"crashes"`
 	// Seed is what all randomness comes from: the kernel's, the air's and that
 	// of the times of pings.
 	Seed     uint64  `yaml:"seed" json:"seed"`
@@ -79,6 +82,8 @@ type Group struct {
 	// and to the server.
 	Download Timeline `yaml:"download" json:"download"`
 	Upload   Timeline `yaml:"upload" json:"upload"`
+	// Class is the access category of the bulk flows, BE if empty.
+	Class string `yaml:"class" json:"class"`
 	// Ping has the access point ping the group's first station.
 	Ping bool `yaml:"ping" json:"ping"`
 	// VoIP has the access point send a telephone call's packets to the first
@@ -215,6 +220,11 @@ func (s *Scenario) Check() error {
 			return fmt.Errorf("params: %q is not one parameter", p)
 		}
 	}
+	for _, at := range s.Crashes {
+		if at < 0 || s.Radio != Ath10k {
+			return fmt.Errorf("crashes: %v: want times after 0s, and radio ath10k", at)
+		}
+	}
 	if err := s.SvcUs.check("svc_us", 0, 1_000_000); err != nil {
 		return err
 	}
@@ -242,8 +252,10 @@ func (g *Group) check() error {
 	if g.Join < 0 || g.Every < 0 || g.Leave < 0 || g.Leave != 0 && g.Leave <= g.Join {
 		return fmt.Errorf("join %v, leave %v, every %v: want to join before leaving", g.Join, g.Leave, g.Every)
 	}
-	if g.VoIP != "" && !slices.Contains([]string{"VO", "VI", "BE", "BK"}, g.VoIP) {
-		return fmt.Errorf("voip %q: want VO, VI, BE or BK", g.VoIP)
+	for name, ac := range map[string]string{"voip": g.VoIP, "class": g.Class} {
+		if _, ok := wlan.ParseAC(ac); !ok && ac != "" {
+			return fmt.Errorf("%s %q: want VO, VI, BE or BK", name, ac)
+		}
 	}
 	if g.AloneMbps < 0 {
 		return fmt.Errorf("alone_mbps %v: cannot be negative", g.AloneMbps)
