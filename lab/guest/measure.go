@@ -38,6 +38,7 @@ type traffic struct {
 	flows    []*flows
 	ping     *probe
 	call     *probe
+	pages    *probe
 	joined   chan struct{}
 }
 
@@ -152,6 +153,13 @@ func (n *network) measure() (*result.Document, error) {
 			t.call = &probe{begin: n.begin}
 			after(0, func() error { return call(st, t.call, random, gone) })
 		}
+		if st.Group.Web && st.First {
+			t.pages = &probe{begin: n.begin}
+			after(0, func() error { browse(st, t.pages, random, gone); return nil })
+		}
+	}
+	if err := serveWeb(n.server); err != nil {
+		return nil, err
 	}
 	uploads, err := newSink(n.server, serverAddr)
 	if err != nil {
@@ -305,8 +313,8 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 	for mac, v := range after.airtime {
 		airtimeSum += v - before.airtime[mac]
 	}
-	var busyMs, idleMs, callMs, rtts, throughputs, airtimes []float64
-	var busySent, idleSent, callSent, retransmits int
+	var busyMs, idleMs, callMs, pageMs, rtts, throughputs, airtimes []float64
+	var busySent, idleSent, callSent, pageSent, retransmits int
 	var efficiency float64
 	for i, st := range n.stations {
 		t := all[i]
@@ -338,6 +346,11 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 			callMs, callSent = append(callMs, ms...), callSent+sent
 			r.VoIPMs = result.Summarize(ms, sent)
 		}
+		if t.pages != nil {
+			ms, sent := t.pages.between(from, to)
+			pageMs, pageSent = append(pageMs, ms...), pageSent+sent
+			r.PageMs = result.Summarize(ms, sent)
+		}
 		var own []float64
 		var again int
 		for _, f := range t.flows {
@@ -356,6 +369,7 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 	d.PingMs.Busy = result.Summarize(busyMs, busySent)
 	d.PingMs.Idle = result.Summarize(idleMs, idleSent)
 	d.VoIPMs = result.Summarize(callMs, callSent)
+	d.PageMs = result.Summarize(pageMs, pageSent)
 	d.TCP = tcpOf(rtts, retransmits)
 
 	var frames, airtimeUs []float64

@@ -44,6 +44,8 @@ type Document struct {
 		Idle *Latency `json:"idle,omitempty"`
 	} `json:"ping_ms"`
 	VoIPMs *Latency `json:"voip_ms,omitempty"`
+	// PageMs is how long web pages took to load.
+	PageMs *Latency `json:"page_ms,omitempty"`
 	TCP    *TCP     `json:"tcp,omitempty"`
 
 	// PendingFrames is what driver and firmware held, PendingUs the same as
@@ -83,6 +85,7 @@ type Station struct {
 	AirtimePct *float64 `json:"airtime_pct,omitempty"`
 	PingMs     *Latency `json:"ping_ms,omitempty"`
 	VoIPMs     *Latency `json:"voip_ms,omitempty"`
+	PageMs     *Latency `json:"page_ms,omitempty"`
 	TCP        *TCP     `json:"tcp,omitempty"`
 }
 

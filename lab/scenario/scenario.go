@@ -89,6 +89,9 @@ type Group struct {
 	// VoIP has the access point send a telephone call's packets to the first
 	// station, in this access category.
 	VoIP string `yaml:"voip" json:"voip"`
+	// Web has the first station load web pages of 25 objects, one page after
+	// the other, with pauses of about a second.
+	Web bool `yaml:"web" json:"web"`
 	// AloneMbps is the throughput of one such station that has the air for
 	// itself, measured before; with that of all, there is an air efficiency.
 	AloneMbps float64 `yaml:"alone_mbps" json:"alone_mbps"`
