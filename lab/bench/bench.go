@@ -42,9 +42,12 @@ func Build(dir string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(root, "lab/target/firmware.sh"), filepath.Join(dir, "firmware"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", cmd, err, out)
+	for folder, kind := range map[string][]string{"plain": nil, "flow-control": {"flow-control"}} {
+		args := append([]string{filepath.Join(dir, "firmware", folder)}, kind...)
+		cmd := exec.Command(filepath.Join(root, "lab/target/firmware.sh"), args...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", cmd, err, out)
+		}
 	}
 	return nil
 }

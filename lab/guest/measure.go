@@ -373,7 +373,7 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 	d.TCP = tcpOf(rtts, retransmits)
 
 	var frames, airtimeUs []float64
-	samples, stopped, was := 0, 0, false
+	samples, full, stopped, was := 0, 0, 0, false
 	for _, x := range s.samples {
 		if x.at < from || x.at >= to {
 			continue
@@ -381,6 +381,9 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 		samples++
 		if x.frames >= 0 {
 			frames = append(frames, x.frames)
+		}
+		if s.maxFrames > 0 && x.frames >= float64(s.maxFrames-1) {
+			full++
 		}
 		if x.airtimeUs >= 0 {
 			airtimeUs = append(airtimeUs, x.airtimeUs)
@@ -400,6 +403,7 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 		d.AirBusyPct = result.Rounded((after.busyUs-before.busyUs)/seconds/1e4, 1)
 		d.MPDUsPerPPDU = result.Rounded((after.mpdus-before.mpdus)/(after.ppdus-before.ppdus), 2)
 		if len(frames) > 0 {
+			d.FullPct = result.Rounded(100*float64(full)/float64(samples), 1)
 			d.FirmwareMs = result.Rounded(1000*result.Mean(frames)*seconds/(after.completed-before.completed), 3)
 		}
 	}

@@ -82,16 +82,22 @@ var frequency = map[string]int{scenario.Ath10k: 5180, scenario.Hwsim: 2412}
 func setUp(s *scenario.Scenario) (*network, error) {
 	n := &network{scenario: s, failed: make(chan error, 1)}
 	expanded := s.Expand()
-	radios, err := plugRadios(s.Radio, 1+len(expanded))
+	radios, err := plugRadios(s, 1+len(expanded))
 	if err != nil {
 		return nil, err
 	}
 	n.ap = radios[0]
+	if s.Blind {
+		n.set(n.ap, "blind", 1)
+	}
 	if err := n.wire(); err != nil {
 		return nil, err
 	}
 	if err := n.accessPoint(); err != nil {
 		return nil, err
+	}
+	if s.FlowControl == scenario.Pull {
+		n.set(n.ap, "pull", 1) // the interface is up by now
 	}
 	for i, e := range expanded {
 		st := &station{Station: e, radio: radios[e.Radio], addr: fmt.Sprintf("10.0.1.%d", i+1)}
@@ -128,12 +134,16 @@ func (n *network) fail(err error) {
 
 // plugRadios waits for n radios, which the kernel numbers in the order of their
 // appearance.
-func plugRadios(kind string, n int) ([]radio, error) {
-	if kind == scenario.Ath10k {
+func plugRadios(s *scenario.Scenario, n int) ([]radio, error) {
+	if s.Radio == scenario.Ath10k {
 		// Not on the kernel's command line, as the folder of the firmware is
 		// not mounted before us.
 		path := "/sys/module/firmware_class/parameters/path"
-		if err := os.WriteFile(path, []byte(pid1.Shared+"/firmware"), 0); err != nil {
+		firmware := pid1.Shared + "/firmware/plain"
+		if s.FlowControl != "" {
+			firmware = pid1.Shared + "/firmware/flow-control"
+		}
+		if err := os.WriteFile(path, []byte(firmware), 0); err != nil {
 			return nil, err
 		}
 		err := os.WriteFile("/sys/module/ath10k_emu/parameters/radios", []byte(strconv.Itoa(n)), 0)

@@ -57,6 +57,9 @@ type Document struct {
 	// FirmwareMs is the mean time of a frame in driver and firmware: pending
 	// frames / frames completed per second (Little's law).
 	FirmwareMs *float64 `json:"firmware_ms,omitempty"`
+	// FullPct is the part of the samples in which one more frame at most would
+	// have fitted: ath10k never has the last place taken for long.
+	FullPct *float64 `json:"full_pct,omitempty"`
 	// StoppedPct is the part of the samples in which the driver had stopped
 	// the access point's queue, Stops how often it went from open to stopped
 	// between two samples.

@@ -40,6 +40,11 @@ type Scenario struct {
 	// SvcUs is how often the access point's host serves transmit completions,
 	// in microseconds; 0 is at once.
 	SvcUs Timeline `yaml:"svc_us" json:"svc_us"`
+	// Blind firmware reports no rates, so that AQL sees nothing.
+	Blind bool `yaml:"blind" json:"blind"`
+	// FlowControl is "" for firmware whose queue holds 1424 frames, push for one
+	// that holds 2500, pull for one that fetches them.
+	FlowControl string `yaml:"flow_control" json:"flow_control"`
 	// WAN is between the server and the access point.
 	WAN WAN `yaml:"wan" json:"wan"`
 	// Params are for the kernel's command line.
@@ -101,6 +106,12 @@ type Group struct {
 const (
 	Ath10k = "ath10k"
 	Hwsim  = "hwsim"
+)
+
+// The kinds of flow control.
+const (
+	Push = "push"
+	Pull = "pull"
 )
 
 // The settings of AQL that are no number.
@@ -227,6 +238,9 @@ func (s *Scenario) Check() error {
 		if at < 0 || s.Radio != Ath10k {
 			return fmt.Errorf("crashes: %v: want times after 0s, and radio ath10k", at)
 		}
+	}
+	if s.FlowControl != "" && s.FlowControl != Push && s.FlowControl != Pull {
+		return fmt.Errorf("flow_control %q: want %s or %s, or nothing", s.FlowControl, Push, Pull)
 	}
 	if err := s.SvcUs.check("svc_us", 0, 1_000_000); err != nil {
 		return err

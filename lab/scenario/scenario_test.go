@@ -114,6 +114,7 @@ func TestParseErrors(t *testing.T) {
 		{one + "svc_us: {0s: 0, 0s: 1}\n", "want times in order"},
 		{one + "svc_us: {5: 0}\n", "line 2"},
 		{one + "svc_us: soon\n", "line 2"},
+		{one + "flow_control: yes\n", "flow_control"},
 		{one + "crashes: [-1s]\n", "crashes: -1s"},
 		{one + "radio: hwsim\ncrashes: [1s]\n", "radio ath10k"},
 		{"stations: [{name: a, class: be}]\n", `class "be": want VO`},

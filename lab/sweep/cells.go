@@ -59,7 +59,7 @@ type row struct {
 	mbps, efficiency      float64
 	p50, p95, p99, idle95 float64 // ms
 	rtt, firmware         float64 // ms
-	frames, stopped       float64
+	frames, full          float64
 	jain                  float64
 }
 
@@ -185,8 +185,8 @@ func mean(set setting, docs []*result.Document) row {
 			}
 			return d.PendingFrames.Mean
 		}),
-		stopped: of(func(d *result.Document) float64 { return number(d.StoppedPct) }),
-		jain:    of(func(d *result.Document) float64 { return number(d.JainAirtime) }),
+		full: of(func(d *result.Document) float64 { return number(d.FullPct) }),
+		jain: of(func(d *result.Document) float64 { return number(d.JainAirtime) }),
 	}
 }
 

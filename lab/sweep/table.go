@@ -93,7 +93,7 @@ highest efficiency, or throughput where stations change.
 			fmt.Fprintf(&b, "mean of %d seeds.", t.seeds)
 		}
 		fmt.Fprintf(&b, "\n\n![latency against throughput](%s.svg)\n\n", s.Name)
-		b.WriteString("| limit | Mb/s | efficiency | busy p50 ms | p95 | p99 | idle p95 | TCP ms | frames pending | ms in firmware | stopped % | airtime fairness |\n")
+		b.WriteString("| limit | Mb/s | efficiency | busy p50 ms | p95 | p99 | idle p95 | TCP ms | frames pending | ms in firmware | full % | airtime fairness |\n")
 		b.WriteString("|---|" + strings.Repeat("---:|", 11) + "\n")
 		best := t.best()
 		for k, r := range t.rows {
@@ -106,7 +106,7 @@ highest efficiency, or throughput where stations change.
 				efficiency = strconv.FormatFloat(r.efficiency, 'f', 3, 64)
 			}
 			fmt.Fprintf(&b, "| %s | %.1f | %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.1f | %.0f | %.2f |\n", name, r.mbps,
-				efficiency, r.p50, r.p95, r.p99, r.idle95, r.rtt, r.frames, r.firmware, r.stopped, r.jain)
+				efficiency, r.p50, r.p95, r.p99, r.idle95, r.rtt, r.frames, r.firmware, r.full, r.jain)
 		}
 	}
 	return b.String()
