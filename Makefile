@@ -66,6 +66,9 @@ lab-sweep: ## all scenarios over all limits, into docs/lab/; hours, but it can b
 	@lab/kernel/build.sh >&2
 	@$(GO) run ./lab/sweep $(LAB)
 
+.PHONY: lab-all
+lab-all: lab-test lab-sweep ## everything the lab can do
+
 .PHONY: cross
 cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
 
