@@ -12,7 +12,7 @@ import (
 // The picture's size and margins in pixels.
 const (
 	width, height           = 720, 420
-	left, right, top, below = 64, 24, 40, 52
+	left, right, top, below = 64, 120, 40, 52
 )
 
 // picture shows busy p95 against throughput: down and to the right is better.
@@ -41,7 +41,7 @@ func picture(t *table) string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`, width, height)
 	p(`<rect width="100%%" height="100%%" fill="white"/>`)
-	p(`<text x="%d" y="22" font-size="15">%s</text>`, left, html.EscapeString(t.scenario.Name+": "+t.scenario.Description))
+	p(`<text x="%d" y="22" font-size="13">%s</text>`, 16, html.EscapeString(t.scenario.Name+": "+t.scenario.Description))
 	for ms := low; ms <= high*1.001; ms *= 10 {
 		for _, m := range []float64{1, 2, 5} {
 			if v := ms * m; v <= high*1.001 {
@@ -79,7 +79,12 @@ func picture(t *table) string {
 			colour, radius = "#c00", 5
 		}
 		p(`<circle cx="%.1f" cy="%.1f" r="%g" fill="%s"/>`, x(r.mbps), y(r.p95), radius, colour)
-		p(`<text x="%.1f" y="%.1f" text-anchor="end" fill="%s" font-size="11">%s</text>`, x(r.mbps)-8, y(r.p95)+4, colour, html.EscapeString(r.name()))
+		// Static limits have their names on the left, all else on the right.
+		anchor, dx := "end", -9.0
+		if !r.static() {
+			anchor, dx = "start", 9
+		}
+		p(`<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s" font-size="11">%s</text>`, x(r.mbps)+dx, y(r.p95)+4, anchor, colour, html.EscapeString(r.name()))
 	}
 	p(`</svg>`)
 	return b.String()
