@@ -66,6 +66,10 @@ lab-sweep: ## all scenarios over all limits, into docs/lab/; hours, but it can b
 	@lab/kernel/build.sh >&2
 	@$(GO) run ./lab/sweep $(LAB)
 
+.PHONY: lab-compare
+lab-compare: ## hold radiosim against what lab-sweep measured, into docs/lab/radiosim.md
+	@$(GO) run ./lab/compare $(LAB)
+
 .PHONY: lab-all
 lab-all: lab-test lab-sweep ## everything the lab can do
 

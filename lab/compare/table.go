@@ -138,11 +138,11 @@ func verdict(holds bool) string {
 const marker = "\n<!-- By hand from here on. -->\n"
 
 // write replaces what is above the marker.
-func write(file, written string) error {
+func write(file, generated string) error {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	_, byHand, _ := strings.Cut(string(old), marker)
-	return os.WriteFile(file, []byte(written+marker+byHand), 0o644)
+	return os.WriteFile(file, []byte(generated+marker+byHand), 0o644)
 }
