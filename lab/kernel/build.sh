@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds the lab's User Mode Linux kernels from Debian's linux-source-6.1 and
-# prints the folder they are in:
+# Builds the lab's User Mode Linux kernels from one of Debian's packages of Linux
+# sources and prints the folder they are in:
 #
 #   linux               with MAC80211_DEBUGFS and the patches of packaging/kernel
 #   linux-stock         without those patches, like OpenWrt's kernels
@@ -16,13 +16,15 @@
 #   build.sh --path     print the folder, or fail if it has not been built
 #   build.sh --keep     leave the source tree beside the result
 #
+# AIRTUNED_LAB_SOURCE: the package (default: linux-source-6.1). What its kernel
+# needs beyond the others is in patches/PACKAGE.
 # AIRTUNED_LAB_CACHE: where to keep them (default: ~/.cache/airtuned/lab).
 
 set -eu -o pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${AIRTUNED_LAB_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/airtuned/lab}
-source_package=linux-source-6.1
+source_package=${AIRTUNED_LAB_SOURCE:-linux-source-6.1}
 source_tar=/usr/src/$source_package.tar.xz
 
 # The build, then what the tests run inside.
@@ -56,6 +58,9 @@ if ((${#missing[@]})); then
 fi
 
 patches=("$here"/patches/*.patch)
+if [[ -d $here/patches/$source_package ]]; then
+	patches+=("$here/patches/$source_package"/*.patch)
+fi
 # What airtuned asks of the kernel, which users do not have yet.
 ours=("$here"/../../packaging/kernel/*.patch)
 target=$here/../target
@@ -162,7 +167,7 @@ tree=$work/tree
 out=$work/out
 mkdir "$tree" "$out"
 
-say "building three kernels in $cache, some minutes; follow it with: tail -f $work/out/build.log"
+say "building three kernels from $source_package in $cache, some minutes; follow it with: tail -f $work/out/build.log"
 # In the background, because "set -e" does not reach into a function whose
 # result is tested, and in a process group of its own (set -m), so that an
 # interrupted build leaves no compiler behind.
