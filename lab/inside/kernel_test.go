@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -85,9 +86,22 @@ func TestKernelLimits(t *testing.T) {
 			t.Errorf("aql_threshold after a write of %q: %q, %v", want, b[:n], err)
 		}
 	}
-	// 6.1's hwsim has no txqs: this is what a driver without them looks like.
-	if _, err := os.Stat(r.debugfs("aqm")); !os.IsNotExist(err) {
-		t.Errorf("aqm: %v, want that it does not exist", err)
+}
+
+// TestKernelTxqs: before 6.2 a driver need not have txqs, and hwsim has none.
+func TestKernelTxqs(t *testing.T) {
+	r := radios(t)[0]
+	want := since(t, 6, 2)
+	for _, name := range []string{"aqm", "netdev:wlan0/aqm"} {
+		switch _, err := os.Stat(r.debugfs(name)); {
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			t.Error(err)
+		case (err == nil) != want:
+			t.Errorf("%s: %v, want that it exists: %v", name, err, want)
+		}
+	}
+	if got := strings.Contains(must(t, "iw phy "+r.phy+" info"), "[ TXQS ]"); got != want {
+		t.Errorf("feature TXQS is %v, want %v", got, want)
 	}
 }
 
@@ -124,6 +138,46 @@ func TestKernelNotifies(t *testing.T) {
 	}
 	write(t, phys+"/phy0/aql_txq_limit", "0 5000 12000")
 	events(t, w, phys+"/", []string{"WRITE phy0/aql_txq_limit"})
+}
+
+// TestKernelInterfaceFolder: what an open file or a watch in an interface's
+// folder survives. A change of type makes the folder anew, and from some kernel
+// between 6.1 and 6.12 on, so does taking the interface down.
+func TestKernelInterfaceFolder(t *testing.T) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	phy := filepath.Dir(radios(t)[0].debugfs("netdev:wlan0"))
+	if err := w.Add(phy); err != nil {
+		t.Fatal(err)
+	}
+	// Folders are told apart by their inodes, of which no two are the same.
+	inode := func() uint64 {
+		var st unix.Stat_t
+		if err := unix.Stat(phy+"/netdev:wlan0", &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Ino
+	}
+	for _, step := range []struct {
+		command string
+		anew    bool
+	}{
+		{"ip link set wlan0 up", false},
+		{"ip link set wlan0 down", since(t, 6, 12)},
+		{"iw dev wlan0 set type __ap", true},
+	} {
+		before := inode()
+		must(t, step.command)
+		if anew := inode() != before; anew != step.anew {
+			t.Errorf("after %q, the folder is another one: %v, want %v", step.command, anew, step.anew)
+		}
+		if step.anew {
+			events(t, w, phy+"/", []string{"REMOVE netdev:wlan0", "CREATE netdev:wlan0"})
+		}
+	}
 }
 
 // events waits for all of the wanted events; others may come between them.

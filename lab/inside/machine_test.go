@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,6 +80,18 @@ func write(t testing.TB, file, text string) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// since tells whether the kernel is this release or a newer one: for tests of
+// the kernel alone, airtuned looks at what there is.
+func since(t testing.TB, major, minor int) bool {
+	t.Helper()
+	release := read(t, "/proc/sys/kernel/osrelease")
+	var gotMajor, gotMinor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &gotMajor, &gotMinor); err != nil {
+		t.Fatalf("release %q: %v", release, err)
+	}
+	return gotMajor > major || gotMajor == major && gotMinor >= minor
 }
 
 // hwsim is one radio as the kernel shows it, without airtuned's help.

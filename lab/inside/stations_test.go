@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airtuned/nl80211"
 )
 
 const hostapdConf = `
@@ -74,6 +76,34 @@ func TestKernelStation(t *testing.T) {
 		t.Errorf("no station %s:\n%s", mac, dump)
 	}
 	read(t, radios(t)[0].debugfs("netdev:wlan0/stations/"+mac+"/rc_stats"))
+}
+
+// TestKernelStartAP: a kernel that does not tell of an access point's start
+// tells of the change of type before it.
+func TestKernelStartAP(t *testing.T) {
+	client, err := nl80211.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	events, err := client.Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accessPoint(t)
+	seen := map[nl80211.EventKind]bool{}
+	for timeout := time.After(time.Second); ; {
+		select {
+		case e := <-events:
+			seen[e.Kind] = true
+			continue
+		case <-timeout:
+		}
+		break
+	}
+	if !seen[nl80211.InterfaceChanged] || seen[nl80211.StartAP] != since(t, 6, 12) {
+		t.Errorf("saw %v, want a change of the interface, and a start of the access point: %v", seen, since(t, 6, 12))
+	}
 }
 
 // TestAirtunedStation lets a station come and go under the daemon's eyes.
