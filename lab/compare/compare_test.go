@@ -49,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 		knee, p95 bool
 	}{
 		{1, true, true}, {1.5, true, false}, {1.51, false, false}, {1.29, true, true},
-		{0.71, true, true}, {0.69, true, false}, {0.66, false, false},
+		{0.71, true, true}, {0.69, true, false}, {2000. / 3000, true, false}, {0.66, false, false},
 	} {
 		if kneeHolds(tt.ratio) != tt.knee || p95Holds(tt.ratio) != tt.p95 {
 			t.Errorf("%v: knee %v, p95 %v", tt.ratio, kneeHolds(tt.ratio), p95Holds(tt.ratio))

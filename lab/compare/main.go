@@ -49,7 +49,7 @@ func run() error {
 	}
 	var (
 		cells  = flag.String("cells", cache, "`folder` of the sweep's documents; of each setting and seed the newest counts")
-		limits = flag.String("limits", "300,600,1000,1500,3000,5000,12000", "AQL limits in `us`, low and high, with commas: all must have been swept")
+		limits = flag.String("limits", "300,450,600,800,1000,1500,2000,3000,5000,8000,12000,24000", "AQL limits in `us`, low and high, with commas: all must have been swept")
 		seeds  = flag.Uint64("seeds", 3, "how many seeds to run radiosim with")
 		out    = flag.String("out", filepath.Join(root, "docs/lab/radiosim.md"), "`file` to write; what is below its marker stays")
 	)
