@@ -130,30 +130,31 @@ func (d Dir) full(err error) error {
 // noBlock keeps a fifo in a hostile tree from blocking the open.
 const noBlock = unix.O_NONBLOCK
 
-// Open opens a file for reading.
-func (d Dir) Open(name string) (File, error) {
+// open opens a file without ever waiting for whoever is at its other end.
+func (d Dir) open(name string, flag int) (*os.File, error) {
 	r, err := d.root("open", name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := r.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	f, err := r.OpenFile(name, flag|noBlock, 0)
+	return f, d.full(err)
+}
+
+// Open opens a file for reading.
+func (d Dir) Open(name string) (File, error) {
+	f, err := d.open(name, os.O_RDONLY)
 	if err != nil {
-		return nil, d.full(err)
+		return nil, err
 	}
 	return &file{f: f, fd: int(f.Fd()), path: Join(d, name), dir: d, name: name}, nil
 }
 
 // Write opens an existing file, writes p at once and closes it.
 func (d Dir) Write(name string, p []byte) error {
-	r, err := d.root("open", name)
+	f, err := d.open(name, os.O_WRONLY)
 	if err != nil {
 		return err
-	}
-	defer r.Close()
-	f, err := r.OpenFile(name, os.O_WRONLY|noBlock, 0)
-	if err != nil {
-		return d.full(err)
 	}
 	defer f.Close()
 	n, err := unix.Write(int(f.Fd()), p)
@@ -254,14 +255,9 @@ func (f *file) Close() error {
 // CanWrite opens a file for writing, as Write would, and writes nothing. It is
 // the only honest way to know: mode bits lie in both directions.
 func (d Dir) CanWrite(name string) error {
-	r, err := d.root("open", name)
+	f, err := d.open(name, os.O_WRONLY)
 	if err != nil {
 		return err
-	}
-	defer r.Close()
-	f, err := r.OpenFile(name, os.O_WRONLY|noBlock, 0)
-	if err != nil {
-		return d.full(err)
 	}
 	return f.Close()
 }
