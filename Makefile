@@ -51,8 +51,16 @@ lab: ## build the lab's User Mode Linux kernel (Debian; cached outside the repos
 	lab/kernel/build.sh
 
 .PHONY: lab-test
-lab-test: ## boot it and run the real binary inside
+lab-test: lab ## boot it and run the real binary inside
 	$(GO) test -tags lab -count=1 -timeout 20m ./lab/...
+
+LAB_SOURCES := linux-source-6.1 linux-source-6.12
+
+.PHONY: lab-matrix
+lab-matrix: ## the same on each Linux that Debian 12 has the source of
+	@set -e; for source in $(LAB_SOURCES); do \
+		echo "== $$source"; AIRTUNED_LAB_SOURCE=$$source $(MAKE) lab-test; \
+	done
 
 SCENARIO ?= one-fast
 
@@ -71,7 +79,7 @@ lab-compare: ## hold radiosim against what lab-sweep measured, into docs/lab/rad
 	@$(GO) run ./lab/compare $(LAB)
 
 .PHONY: lab-all
-lab-all: lab-test lab-sweep ## everything the lab can do
+lab-all: lab-matrix lab-sweep ## everything the lab can do
 
 .PHONY: cross
 cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
