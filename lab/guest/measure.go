@@ -429,6 +429,7 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 		if len(ms) > 0 {
 			slices.Sort(ms)
 			sec.PingP50Ms = result.Rounded(result.Percentile(ms, 50), 3)
+			sec.PingP95Ms = result.Rounded(result.Percentile(ms, 95), 3)
 			sec.PingMaxMs = result.Rounded(ms[len(ms)-1], 3)
 		}
 		if len(frames) > 0 {

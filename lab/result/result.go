@@ -128,6 +128,7 @@ type Second struct {
 	DownloadMbps float64  `json:"download_mbps"`
 	UploadMbps   float64  `json:"upload_mbps"`
 	PingP50Ms    *float64 `json:"ping_p50_ms"` // of busy stations
+	PingP95Ms    *float64 `json:"ping_p95_ms"`
 	PingMaxMs    *float64 `json:"ping_max_ms"`
 	Pending      *float64 `json:"pending_frames,omitempty"`
 }
