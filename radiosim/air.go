@@ -50,6 +50,10 @@ type air struct {
 
 // toFirmware hands a frame to the firmware's queue for its peer.
 func (s *Sim) toFirmware(t *txq, i int32) {
+	if t.sta.asleep {
+		s.packets.push(&t.sta.kept[t.ac], i)
+		return
+	}
 	q := &t.sta.firmware[t.ac]
 	if q.n == 0 && !t.sta.queuedInFw[t.ac] {
 		t.sta.queuedInFw[t.ac] = true

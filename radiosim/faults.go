@@ -138,7 +138,40 @@ func (s *Sim) ForeignWrite(ac wlan.AC, l wlan.Limit) {
 func (s *Sim) SetRate(station, kbps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stations[station].kbps = kbps
+	s.stations[station].setRate(kbps)
+}
+
+// Sleep puts a station into power save, or wakes it. The firmware keeps what is
+// for it until then; mac80211 sees frames that do not come back.
+func (s *Sim) Sleep(station int, asleep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stations[station]
+	if !st.joined || st.asleep == asleep {
+		return
+	}
+	st.asleep = asleep
+	for ac := range st.firmware {
+		if asleep {
+			s.air.queued -= st.firmware[ac].n
+			st.kept[ac], st.firmware[ac] = st.firmware[ac], fifo{}
+			continue
+		}
+		for i := s.packets.pop(&st.kept[ac]); i != 0; i = s.packets.pop(&st.kept[ac]) {
+			s.toFirmware(&st.txq[ac], i)
+		}
+	}
+	s.starvedChanged()
+}
+
+// HoldMulticast makes the firmware hold so many multicast frames, as it does
+// until the next DTIM beacon while a station sleeps. They have slots in the
+// driver, but no airtime in the books of AQL.
+func (s *Sim) HoldMulticast(frames int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drv.pending += int32(frames) - s.multicast
+	s.multicast = int32(frames)
 }
 
 // FailFile makes every open, read and write of a file fail from now on, by its

@@ -436,6 +436,7 @@ func (s *Sim) debugFiles() {
 		add(dir+"/airtime", st.readAirtime, st.writeAirtime)
 		add(dir+"/aqm", st.readAqm, nil)
 		add(dir+"/flags", text("AUTH\nASSOC\nWME\nAUTHORIZED\nSHORT_PREAMBLE\n"), nil)
+		add(dir+"/peer_ps_state", func(b []byte) []byte { return decimal(b, int64(boolInt(st.asleep))) }, nil)
 		add(dir+"/num_ps_buf_frames", text("AC0: 0\nAC1: 0\nAC2: 0\nAC3: 0\n"), nil)
 	}
 }
@@ -450,4 +451,11 @@ func (s *Sim) setLimit(ac int, l wlan.Limit) {
 			a.limit = l
 		}
 	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -367,6 +367,43 @@ func TestFaults(t *testing.T) {
 			t.Errorf("mended: %d, %v", n, err)
 		}
 	})
+	t.Run("sleep", func(t *testing.T) {
+		s := start()
+		s.Sleep(0, true)
+		s.Advance(s.Now().Add(time.Second))
+		if got := read(t, s.Debug(), stationDir+"/peer_ps_state"); got != "1\n" {
+			t.Errorf("peer_ps_state %q", got)
+		}
+		s.ResetStats()
+		s.Advance(s.Now().Add(2 * time.Second))
+		if r := s.Stats(); r.ThroughputMbps > 0 {
+			t.Errorf("%.1f Mb/s reach a sleeping station", r.ThroughputMbps)
+		}
+		if got := s.assoc[0].airtime[wlan.BE].pending; got <= 0 {
+			t.Errorf("%d us pending for a sleeping station", got)
+		}
+		s.Sleep(0, false)
+		s.Advance(s.Now().Add(2 * time.Second))
+		if r := s.Stats(); r.ThroughputMbps == 0 {
+			t.Error("nothing reaches the station after it woke")
+		}
+		s.Sleep(0, true)
+		s.Crash()
+		s.Advance(s.Now().Add(time.Second))
+		checkConserved(t, s)
+	})
+	t.Run("multicast", func(t *testing.T) {
+		s := start()
+		before := read(t, s.Debug(), "ieee80211/phy0/ath10k/num_pending_tx")
+		s.HoldMulticast(100)
+		if got := read(t, s.Debug(), "ieee80211/phy0/ath10k/num_pending_tx"); got == before {
+			t.Error("multicast takes no slot")
+		}
+		s.HoldMulticast(0)
+		if got := read(t, s.Debug(), "ieee80211/phy0/ath10k/num_pending_tx"); got != before {
+			t.Errorf("num_pending_tx %q, before %q", got, before)
+		}
+	})
 	t.Run("rate", func(t *testing.T) {
 		s := start()
 		s.SetRate(0, ht20mcs)
@@ -375,6 +412,12 @@ func TestFaults(t *testing.T) {
 		s.Advance(s.Now().Add(2 * time.Second))
 		if r := s.Stats(); r.ThroughputMbps > 6 {
 			t.Errorf("%.0f Mb/s at 6.5", r.ThroughputMbps)
+		}
+		// Air efficiency is by the rate that a byte came at.
+		s.SetRate(0, vht80x2)
+		s.Advance(s.Now().Add(2 * time.Second))
+		if e := s.Stats().AirEfficiency; e < 0.75 || e > 1.02 {
+			t.Errorf("air efficiency %.2f over two rates", e)
 		}
 	})
 }

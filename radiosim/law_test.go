@@ -184,7 +184,7 @@ func checkConserved(t *testing.T, s *Sim) {
 	}
 	for _, st := range s.stations {
 		for ac := range st.held {
-			queued += int64(len(st.held[ac]))
+			queued += int64(len(st.held[ac])) + int64(st.kept[ac].n)
 		}
 	}
 	if in, out := int64(s.count.injected), int64(s.count.delivered+s.count.dropped)+queued; in != out {

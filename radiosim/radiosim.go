@@ -74,6 +74,7 @@ type Sim struct {
 	gone       bool // RemoveRadio
 	crashes    int
 	coldResets int
+	multicast  int32 // HoldMulticast
 }
 
 // counts are for the conservation of packets: injected = delivered + dropped +
@@ -98,6 +99,8 @@ type station struct {
 
 	firmware   [wlan.NumAC]fifo
 	queuedInFw [wlan.NumAC]bool
+	asleep     bool               // Sleep
+	kept       [wlan.NumAC]fifo   // in firmware until it wakes
 	sequence   [wlan.NumAC]uint32 // of the last MPDU
 
 	// On the station's side.
@@ -111,7 +114,12 @@ type station struct {
 	repliesOnAir int
 	held         [wlan.NumAC][]delivery // behind a lost MPDU
 
-	bytes, bytesSince       uint64
+	bytes, bytesSince uint64
+	// earned is what it got at rates it had before, since the last ResetStats, in
+	// seconds of having the medium alone; bytesAtRate is where its present rate
+	// began.
+	earned                  float64
+	bytesAtRate             uint64
 	airtimeNs, airtimeSince int64
 }
 
@@ -199,7 +207,7 @@ func (s *Sim) join(st *station) {
 	if st.joined || s.gone {
 		return
 	}
-	st.joined = true
+	st.joined, st.asleep = true, false
 	st.reportedKbps, st.rateSeen, st.ppdus = 0, 0, 0
 	for ac := range st.txq {
 		st.txq[ac] = txq{sta: st, ac: ac}
@@ -270,6 +278,10 @@ func (s *Sim) leave(st *station) {
 func (s *Sim) flush(st *station) {
 	for ac := range st.txq {
 		s.fqPurge(&st.txq[ac])
+		for i := s.packets.pop(&st.kept[ac]); i != 0; i = s.packets.pop(&st.kept[ac]) {
+			s.count.dropped++
+			s.completed(i)
+		}
 		q := &st.firmware[ac]
 		s.air.queued -= q.n
 		for i := s.packets.pop(q); i != 0; i = s.packets.pop(q) {
@@ -344,7 +356,7 @@ func (s *Sim) run(e event) {
 		case c.leave:
 			s.leave(c.st)
 		default:
-			c.st.kbps = c.kbps
+			c.st.setRate(c.kbps)
 		}
 	case evFirmware:
 		s.firmwareUp()

@@ -15,8 +15,8 @@ type Stats struct {
 	ThroughputMbps float64
 	StationMbps    []float64
 	// AirEfficiency is the sum over stations of throughput by what the station
-	// would have alone at its first rate: 1 is a medium without loss, whoever
-	// uses it. It means nothing where rates change.
+	// would have alone at its rate then: 1 is a medium without loss, whoever uses
+	// it.
 	AirEfficiency float64
 	// PingMs are the round trips of the pings, sorted.
 	PingMs Samples
@@ -153,6 +153,7 @@ func (s *Sim) ResetStats() {
 	s.stats.stopped.restart(s.now)
 	for _, st := range s.stations {
 		st.bytesSince, st.airtimeSince = st.bytes, st.airtimeNs
+		st.earned, st.bytesAtRate = 0, st.bytes
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *Sim) Stats() Stats {
 	for _, st := range s.stations {
 		x := mbps(st.bytes - st.bytesSince)
 		r.StationMbps = append(r.StationMbps, x)
-		r.AirEfficiency += x / aloneMbps(st.spec)
+		r.AirEfficiency += st.earned*1e9/float64(ns) + mbps(st.bytes-st.bytesAtRate)/st.aloneMbps()
 		share := 0.0
 		if c.airtimeNs > 0 {
 			share = float64(st.airtimeNs-st.airtimeSince) / float64(c.airtimeNs)
@@ -201,12 +202,19 @@ func (s *Sim) Stats() Stats {
 	return r
 }
 
-// aloneMbps is what a station gets with the medium to itself and queues that
-// are never short.
-func aloneMbps(st Station) float64 {
-	kbps := int64(st.RateKbps)
+// setRate changes the PHY rate, and settles what came at the old one.
+func (st *station) setRate(kbps int) {
+	st.earned += float64(st.bytes-st.bytesAtRate) * 8 / 1e6 / st.aloneMbps()
+	st.bytesAtRate = st.bytes
+	st.kbps = kbps
+}
+
+// aloneMbps is what a station gets at its rate with the medium to itself and
+// queues that are never short.
+func (st *station) aloneMbps() float64 {
+	kbps := int64(st.kbps)
 	n, pre := int64(1), int64(preambleAG)
-	if !st.Legacy {
+	if !st.spec.Legacy {
 		pre = preamble
 		n = min(maxSubframes, max(1, (maxAirtime-pre)/airtimeNs(tcpIPBytes, kbps)))
 	}
