@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +93,10 @@ func Run(ctx context.Context, o Options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, unix.SIGHUP)
 	defer signal.Stop(hup)
+
+	if d.config.Sandbox {
+		d.confine(filepath.Dir(path))
+	}
 
 	server := control.Server{Methods: d.methods(), Log: d.log}
 	return d.run(ctx,

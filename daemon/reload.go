@@ -41,6 +41,10 @@ func (d *daemon) reload(why string) error {
 		d.log.Warn("the control socket stays where it is until the daemon is restarted", "path", d.config.Socket.Path)
 		c.Socket = d.config.Socket
 	}
+	if c.Sandbox != d.config.Sandbox {
+		d.log.Warn("the sandbox stays as it is until the daemon is restarted", "sandbox", d.config.Sandbox)
+		c.Sandbox = d.config.Sandbox
+	}
 	d.config = c
 	for _, r := range d.radios {
 		r.policy = ""

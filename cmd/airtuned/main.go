@@ -134,7 +134,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	})
 	root.AddCommand(
 		newDemo(a), newDetect(a), newStatus(a), newTop(a),
-		newRun(a), newTune(a), newRestore(a), newResume(a), newConfig(a),
+		newRun(a), newTune(a), newRestore(a), newResume(a), newReload(a), newConfig(a),
 		newVersion(a), newCompletion(a),
 	)
 	root.InitDefaultHelpCmd()

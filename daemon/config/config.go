@@ -25,6 +25,9 @@ const DefaultPath = "/etc/airtuned.yaml"
 type Config struct {
 	Socket Socket `json:"socket" yaml:"socket"`
 	Loop   Loop   `json:"loop" yaml:"loop"`
+	// Sandbox is whether the daemon shuts itself off from files it does not
+	// need.
+	Sandbox bool `json:"sandbox" yaml:"sandbox"`
 	// Radios are tried in order; the first whose Match fits a radio is its
 	// rule, and there is no other. What it leaves open comes from the chip's
 	// profile.
@@ -91,9 +94,10 @@ func (d Duration) MarshalText() ([]byte, error) {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Socket: Socket{Path: "/run/airtuned/airtuned.sock", Group: "airtuned"},
-		Loop:   Loop{Sample: Duration(20 * time.Millisecond), Window: Duration(200 * time.Millisecond)},
-		Radios: []Rule{},
+		Socket:  Socket{Path: "/run/airtuned/airtuned.sock", Group: "airtuned"},
+		Loop:    Loop{Sample: Duration(20 * time.Millisecond), Window: Duration(200 * time.Millisecond)},
+		Sandbox: true,
+		Radios:  []Rule{},
 	}
 }
 

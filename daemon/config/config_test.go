@@ -58,6 +58,7 @@ radios:                  # first match wins; no match: defaults
 		{"everything else", `
 socket: {path: /tmp/s}
 loop: {sample: 5ms}
+sandbox: false
 radios:
   - {target: none, limits: {min: 1ms}, threaded_napi: off, force: true}
   - match: {bus: pci, path: "devices/*", phy: "phy?", interface: "wlan[0-3]*"}
@@ -65,6 +66,7 @@ radios:
     force: false
 `, with(func(c *Config) {
 			c.Socket.Path = "/tmp/s"
+			c.Sandbox = false
 			c.Loop.Sample = ms(5)
 			c.Radios = []Rule{
 				{Target: &zero, Limits: Limits{Min: ms(1)}, ThreadedNAPI: tuner.ThreadedOff, Force: true},
@@ -94,7 +96,7 @@ func TestParseErrors(t *testing.T) {
 		name, in string
 		want     []string // the beginnings of the errors
 	}{
-		{"unknown section", "sockets: {}", []string{`f.yaml:1:1: unknown key "sockets" in the configuration (allowed: socket, loop, radios)`}},
+		{"unknown section", "sockets: {}", []string{`f.yaml:1:1: unknown key "sockets" in the configuration (allowed: socket, loop, sandbox, radios)`}},
 		{"unknown key", "radios:\n- match: {chip: A}\n  polcy: delay\n", []string{`f.yaml:3:3: unknown key "polcy" in a radio's entry (allowed: match, policy, target, limits, threaded_napi, force)`}},
 		{"unknown match key", "radios:\n- match: {vendor: A}\n", []string{`f.yaml:2:11: unknown key "vendor" in match (allowed: chip, driver, bus, path, phy, interface)`}},
 		{"unknown policy", "radios:\n- policy: fast\n", []string{`f.yaml:2:11: unknown policy "fast" (allowed: ` + strings.Join(policies.Names(), ", ") + ")"}},
@@ -117,6 +119,7 @@ func TestParseErrors(t *testing.T) {
 		{"not a mapping", "- a\n", []string{`f.yaml:1:1: the configuration must be a mapping`}},
 		{"not a list", "radios: {chip: A}\n", []string{`f.yaml:1:9: radios must be a list`}},
 		{"not a scalar", "radios:\n- policy: [delay]\n", []string{`f.yaml:2:11: policy must be a single value`}},
+		{"sandbox", "sandbox: no", []string{`f.yaml:1:10: unknown sandbox "no" (allowed: true, false)`}},
 		{"relative socket", "socket: {path: a.sock}", []string{`f.yaml:1:16: path "a.sock" is not absolute`}},
 		{"long socket", "socket: {path: /" + strings.Repeat("a", 107) + "}", []string{`f.yaml:1:16: path is longer than 107 bytes`}},
 		{"syntax", "loop: {sample: 20ms\nradios: ]", []string{`f.yaml:`}},
@@ -249,7 +252,7 @@ func TestExample(t *testing.T) {
 // stands in it.
 func TestExampleHasEveryKey(t *testing.T) {
 	for _, key := range []string{
-		"socket", "path", "group", "loop", "sample", "window", "radios", "match", "chip", "driver", "bus",
+		"socket", "path", "group", "loop", "sample", "window", "sandbox", "radios", "match", "chip", "driver", "bus",
 		"phy", "interface", "policy", "target", "limits", "min", "max", "threaded_napi", "force",
 	} {
 		if !bytes.Contains(Example, []byte(key+":")) && !bytes.Contains(Example, []byte("#   "+key+" ")) {

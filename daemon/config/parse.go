@@ -185,6 +185,7 @@ func (p *parser) config(n *yaml.Node, c *Config) {
 				key{"sample", func(n *yaml.Node) { sample = n; p.duration(n, "sample", minSample, maxSample, &c.Loop.Sample) }},
 				key{"window", func(n *yaml.Node) { window = n; p.duration(n, "window", minSample, maxWindow, &c.Loop.Window) }})
 		}},
+		key{"sandbox", func(n *yaml.Node) { p.boolean(n, "sandbox", &c.Sandbox) }},
 		key{"radios", func(n *yaml.Node) { p.radios(target(n), c) }})
 	if c.Loop.Sample > c.Loop.Window {
 		at := sample
@@ -231,11 +232,7 @@ func (p *parser) rule(n *yaml.Node, r *Rule) {
 		key{"threaded_napi", func(n *yaml.Node) {
 			p.oneOf(n, "threaded_napi", threadedModes, (*string)(&r.ThreadedNAPI))
 		}},
-		key{"force", func(n *yaml.Node) {
-			var s string
-			p.oneOf(n, "force", []string{"true", "false"}, &s)
-			r.Force = s == "true"
-		}})
+		key{"force", func(n *yaml.Node) { p.boolean(n, "force", &r.Force) }})
 	if r.Limits.Max != 0 && r.Limits.Min > r.Limits.Max {
 		p.errorf(minAt, "min %v is greater than max %v", r.Limits.Min, r.Limits.Max)
 	}
@@ -286,6 +283,14 @@ func (p *parser) oneOf(n *yaml.Node, what string, allowed []string, dst *string)
 		return
 	}
 	*dst = s
+}
+
+func (p *parser) boolean(n *yaml.Node, what string, dst *bool) {
+	var s string
+	p.oneOf(n, what, []string{"true", "false"}, &s)
+	if s != "" {
+		*dst = s == "true"
+	}
 }
 
 func (p *parser) duration(n *yaml.Node, what string, lo, hi time.Duration, dst *Duration) bool {
