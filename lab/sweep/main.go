@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"airtuned/lab/bench"
+	"airtuned/lab/cells"
 	"airtuned/lab/scenario"
 	"airtuned/lab/uml"
 )
@@ -63,16 +64,16 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := []setting{{aql: scenario.AQLDefault}}
+	settings := []cells.Setting{{AQL: scenario.AQLDefault}}
 	for _, l := range split(*limits) {
 		if _, err := strconv.ParseUint(l, 10, 32); err != nil {
 			return fmt.Errorf("-limits: %q is not a number", l)
 		}
-		settings = append(settings, setting{aql: l})
+		settings = append(settings, cells.Setting{AQL: l})
 	}
-	settings = append(settings, setting{aql: scenario.AQLOff})
+	settings = append(settings, cells.Setting{AQL: scenario.AQLOff})
 	for _, p := range split(*policies) {
-		settings = append(settings, setting{aql: scenario.AQLDefault, policy: p})
+		settings = append(settings, cells.Setting{AQL: scenario.AQLDefault, Policy: p})
 	}
 	for i := range scenarios {
 		if *duration > 0 {
@@ -91,24 +92,19 @@ func run(ctx context.Context) error {
 	if err := bench.Build(programs); err != nil {
 		return err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := cells.CacheDir()
 	if err != nil {
 		return err
 	}
-	if c := os.Getenv("AIRTUNED_LAB_CACHE"); c != "" {
-		cache = c
-	} else {
-		cache = filepath.Join(cache, "airtuned/lab")
+	r := &cells.Runner{
+		Bench: bench.Bench{Kernel: *kernel, Programs: programs, RealTime: *timeout},
+		Cache: cache,
+		Jobs:  *jobs,
 	}
-	r := runner{
-		bench: bench.Bench{Kernel: *kernel, Programs: programs, RealTime: *timeout},
-		cache: filepath.Join(cache, "sweep"),
-		jobs:  *jobs,
-	}
-	if err := r.aloneRates(ctx, scenarios); err != nil {
+	if err := r.AloneRates(ctx, scenarios); err != nil {
 		return err
 	}
-	tables, err := r.sweep(ctx, scenarios, settings, *seeds)
+	tables, err := sweep(ctx, r, scenarios, settings, *seeds)
 	if err != nil {
 		return err
 	}

@@ -3,53 +3,51 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"airtuned/lab/cells"
+	"airtuned/lab/scenario"
 )
 
-// tolerated is the part of the best static limit's delivery that the best
-// setting has to keep.
-const tolerated = 0.98
-
-// delivery is what limits must not cost: air efficiency, or plain throughput
-// where that is unknown.
-func (t *table) delivery(r row) float64 {
-	if t.efficiencyKnown() {
-		return r.efficiency
-	}
-	return r.mbps
+// table is all that was measured of one scenario.
+type table struct {
+	scenario scenario.Scenario
+	kernel   string
+	seeds    uint64
+	rows     cells.Rows
 }
 
-func (t *table) efficiencyKnown() bool {
-	for _, r := range t.rows {
-		if r.efficiency == 0 {
-			return false
+// sweep runs each scenario with each setting and seed.
+func sweep(ctx context.Context, r *cells.Runner, scenarios []scenario.Scenario, settings []cells.Setting, seeds uint64) ([]table, error) {
+	var all []scenario.Scenario
+	for _, s := range scenarios {
+		for _, set := range settings {
+			for seed := uint64(1); seed <= seeds; seed++ {
+				all = append(all, set.Of(s, seed))
+			}
 		}
 	}
-	return true
-}
-
-// best is the static limit of least latency among those that cost nothing, or
-// -1 if there is no static limit.
-func (t *table) best() int {
-	most := 0.0
-	for _, r := range t.rows {
-		if r.static() {
-			most = math.Max(most, t.delivery(r))
-		}
+	docs, err := r.All(ctx, all)
+	if err != nil {
+		return nil, err
 	}
-	best := -1
-	for i, r := range t.rows {
-		if r.static() && t.delivery(r) >= tolerated*most && (best < 0 || r.p95 < t.rows[best].p95) {
-			best = i
+	var tables []table
+	for _, s := range scenarios {
+		t := table{scenario: s, seeds: seeds}
+		for _, set := range settings {
+			t.kernel = docs[0].Kernel
+			t.rows = append(t.rows, cells.Mean(set, docs[:seeds]))
+			docs = docs[seeds:]
 		}
+		tables = append(tables, t)
 	}
-	return best
+	return tables, nil
 }
 
 // write makes the document and its pictures.
@@ -95,18 +93,18 @@ highest efficiency, or throughput where stations change.
 		fmt.Fprintf(&b, "\n\n![latency against throughput](%s.svg)\n\n", s.Name)
 		b.WriteString("| limit | Mb/s | efficiency | busy p50 ms | p95 | p99 | idle p95 | TCP ms | frames pending | ms in firmware | full % | airtime fairness |\n")
 		b.WriteString("|---|" + strings.Repeat("---:|", 11) + "\n")
-		best := t.best()
+		best := t.rows.Best()
 		for k, r := range t.rows {
-			name := r.name()
+			name := r.Name()
 			if k == best {
 				name = "**" + name + "**"
 			}
 			efficiency := ""
-			if r.efficiency > 0 {
-				efficiency = strconv.FormatFloat(r.efficiency, 'f', 3, 64)
+			if r.Efficiency > 0 {
+				efficiency = strconv.FormatFloat(r.Efficiency, 'f', 3, 64)
 			}
-			fmt.Fprintf(&b, "| %s | %.1f | %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.1f | %.0f | %.2f |\n", name, r.mbps,
-				efficiency, r.p50, r.p95, r.p99, r.idle95, r.rtt, r.frames, r.firmware, r.full, r.jain)
+			fmt.Fprintf(&b, "| %s | %.1f | %s | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f | %.1f | %.0f | %.2f |\n", name, r.Mbps,
+				efficiency, r.P50, r.P95, r.P99, r.Idle95, r.RTT, r.Frames, r.Firmware, r.Full, r.Jain)
 		}
 	}
 	return b.String()
