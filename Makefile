@@ -78,8 +78,13 @@ lab-sweep: ## all scenarios over all limits, into docs/lab/; hours, but it can b
 lab-compare: ## hold radiosim against what lab-sweep measured, into docs/lab/radiosim.md
 	@$(GO) run ./lab/compare $(LAB)
 
+.PHONY: lab-judge
+lab-judge: ## hold policies against the best static limits, into docs/lab/judge.md; hours, resumable (LAB="-no-run")
+	@lab/kernel/build.sh >&2
+	@$(GO) run ./lab/judge $(LAB)
+
 .PHONY: lab-all
-lab-all: lab-matrix lab-sweep ## everything the lab can do
+lab-all: lab-matrix lab-sweep lab-judge ## everything the lab can do
 
 .PHONY: cross
 cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
