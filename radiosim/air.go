@@ -241,6 +241,9 @@ func (s *Sim) txEnd() {
 	}
 	a.sta = nil
 	s.starvedChanged()
+	if a.uplink && s.drv.done.n == 0 && !s.drv.down {
+		s.pushPending()
+	}
 	s.completionsReady()
 	s.contend()
 }

@@ -67,18 +67,21 @@ func (s *Sim) wakeTxq(ac int) {
 	}
 }
 
-// pushPending is ath10k_mac_tx_push_pending, called after completions.
+// pushPending is ath10k_mac_tx_push_pending, called at the end of a poll. The
+// bus takes what was pushed and interrupts again, so there is another poll
+// until nothing more can be pushed: each gives a station that owes airtime some
+// of it back.
 func (s *Sim) pushPending() {
-	if s.drv.pending >= s.drv.max/2 {
-		return
-	}
-	for ac := range s.active {
-		if s.active[ac].head == nil {
-			continue
-		}
-		s.scheduleStart(ac)
-		for t := s.nextTxq(ac); t != nil; t = s.nextTxq(ac) {
-			s.pushTxq(t)
+	for pushed := true; pushed && s.drv.pending < s.drv.max/2; {
+		pushed = false
+		for ac := range s.active {
+			if s.active[ac].head == nil {
+				continue
+			}
+			s.scheduleStart(ac)
+			for t := s.nextTxq(ac); t != nil; t = s.nextTxq(ac) {
+				pushed = s.pushTxq(t) || pushed
+			}
 		}
 	}
 }
