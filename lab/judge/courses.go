@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"airtuned/lab/cells"
@@ -17,7 +18,7 @@ import (
 const (
 	runStatic    = "static"    // the kernel's default and static limits
 	runPolicy    = "policy"    // policies on the kernel with the pending counter
-	runTransient = "transient" // the judged policy where something changes
+	runTransient = "transient" // the judged policy where something changes or the air is not the limit
 	runStock     = "stock"     // the judged policy on the stock kernel
 )
 
@@ -52,6 +53,14 @@ func policy(name string) cells.Setting {
 }
 
 var kernelDefault = cells.Setting{AQL: scenario.AQLDefault}
+
+// label is the setting's name, with the unit of a limit.
+func label(s cells.Setting) string {
+	if s.Static() {
+		return s.Name() + " us"
+	}
+	return s.Name()
+}
 
 // limits of a list with commas.
 func limits(list string) (all []cells.Setting) {
@@ -118,13 +127,16 @@ func (f *field) measureAll(ctx context.Context, counted, stock *cells.Runner, ru
 	mine := judgedSetting(f)
 	for _, kind := range kinds {
 		var list []wanted
-		if kind == runTransient {
-			for _, c := range f.changing {
+		for _, c := range f.changing {
+			switch kind {
+			case runStatic:
+				list = append(list, wanted{c, kernelDefault, f.seeds})
+			case runTransient:
 				list = append(list, wanted{c, mine, f.seeds})
 			}
-			if f.limited != nil {
-				list = append(list, wanted{f.limited, mine, f.seeds})
-			}
+		}
+		if kind == runTransient && f.limited != nil {
+			list = append(list, wanted{f.limited, mine, f.seeds})
 		}
 		for _, c := range f.courses {
 			switch kind {
@@ -162,6 +174,18 @@ func (f *field) measureAll(ctx context.Context, counted, stock *cells.Runner, ru
 		}
 	}
 	return nil
+}
+
+// below is the next limit of the grid below the best one, if there is one: the
+// grid is fine enough if it costs too much.
+func (c *course) below(best cells.Row) (next cells.Row, ok bool) {
+	us := func(r cells.Row) int { v, _ := strconv.Atoi(r.AQL); return v }
+	for _, r := range c.static {
+		if r.Static() && us(r) < us(best) && (!ok || us(r) > us(next)) {
+			next, ok = r, true
+		}
+	}
+	return next, ok
 }
 
 // row is the mean of a setting, if any of it was measured.

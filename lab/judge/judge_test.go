@@ -27,7 +27,7 @@ import (
 func document(efficiency, p95 float64, us uint32) *result.Document {
 	jain := 0.9
 	d := &result.Document{
-		Seed: 1, WarmupS: 20, DurationS: 20, DownloadMbps: 100 * efficiency,
+		Kernel: "6.1.0", Seed: 1, WarmupS: 20, DurationS: 20, DownloadMbps: 100 * efficiency,
 		AirEfficiency: &efficiency, JainAirtime: &jain,
 		Limits: []result.Limit{{AtS: 0, LowUs: us, HighUs: us}},
 	}
@@ -143,11 +143,11 @@ func TestReport(t *testing.T) {
 	f.missing = []string{"one"}
 	got := f.judge().document()
 	for _, want := range []string{
-		"make lab-judge",
+		"make lab-judge", "driver of Linux 6.1.0 over", "| 1500 us |",
 		"**Preliminary: 1 runs are missing.**",
 		// default, 1500, 5000, 12000, dql, delay, best
 		"\n| one-fast | 100.0 / 21.0 | 99.0 / 4.0 | 100.0 / 10.0* | | 99.0 / 12.0 | 98.5 / 4.5 | 99.0 / 4.0 | 1500 |\n",
-		"\n| one-fast | 1500 | 4.0 (3.0..5.0) | 4.5 (4.0..5.0) | 1.12 | 1.15 | 98.5 | 98 | 99.5 | 21.0 | yes | yes |\n",
+		"\n| one-fast | 1500 | 600: 90.0 | 4.0 (3.0..5.0) | 4.5 (4.0..5.0) | 1.12 | 1.15 | 98.5 | 98 | 99.5 | 21.0 | yes | yes |\n",
 		"\n| one-fast | dql | 99.0 | 3.00 | **no** |",
 		"\n| one-fast | 1200, 1200 | 0.0, 0.0 | 5 | yes | 0.0, 0.0 | yes |\n",
 		"Nothing that was judged.",
@@ -292,15 +292,23 @@ func TestTransients(t *testing.T) {
 	slow, no := 30.0, 1.0
 	bad.Seconds[12].DownloadMbps, bad.Seconds[12].PingP95Ms = no, &slow
 	bad.Seconds[20].PingP95Ms = &slow
-	c.docs = map[cells.Setting][]*result.Document{policy("delay"): {document(1, 4, 1000), bad}}
+	c.docs = map[cells.Setting][]*result.Document{
+		policy("delay"): {document(1, 4, 1000), bad},
+		kernelDefault:   {document(1, 8, 1000)},
+	}
 	f.changing = []*course{c}
 	want := []string{
 		"rate-drop, rate falls at 10 s: answered after 11.0 s",
 		"rate-drop, rate falls at 10 s: a later second's p95 is 7.50 times the steady one",
 		"rate-drop, rate falls at 10 s: throughput falls to 1 %",
 	}
-	if diff := cmp.Diff(want, f.judge().missed); diff != "" {
+	r := f.judge()
+	if diff := cmp.Diff(want, r.missed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	row := "\n| rate-drop | rate falls at 10 s | 4.0, 4.0 | 11.0 | **no** | 11.0 | 7.50 | **no** | 1 | **no** | 8.0* | 1.00 |\n"
+	if got := r.document(); !strings.Contains(got, row) {
+		t.Errorf("no %q in:\n%s", row, got)
 	}
 }
 
@@ -371,8 +379,9 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The default and 4 limits with two seeds, 4 with one; the policy with two
-	// in three scenarios, and in one on the stock kernel.
-	if want := 2*5 + 4 + 2*3 + 2; len(f.missing) != want {
+	// in three scenarios, and in one on the stock kernel; the
+	// default with two where rates change.
+	if want := 2*5 + 4 + 2*3 + 2 + 2; len(f.missing) != want {
 		t.Errorf("%d missing, want %d: %q", len(f.missing), want, f.missing)
 	}
 	for _, want := range []string{
@@ -411,7 +420,7 @@ func TestPicture(t *testing.T) {
 	}
 	for _, want := range []string{
 		"one-fast, airtuned delay: 98.5 %, 1.12 times", "one-fast, kernel default: 100.0 %, 5.25 times",
-		"one-fast, best static limit 1500: 99.0 %, 1.00 times", "airtuned dql", "best static limit",
+		"one-fast, best static limit, 1500 us: 99.0 %, 1.00 times", "airtuned dql", "best static limit",
 	} {
 		if !texts[want] {
 			t.Errorf("no text %q among %v", want, texts)

@@ -47,14 +47,14 @@ func (f *field) picture() string {
 		c.Points = append(c.Points, pt)
 	}
 	for _, s := range list {
-		c.Legend = append(c.Legend, chart.Entry{Colour: s.colour, Label: s.Name()})
-		f.each(s.Setting, func(co *course, best, row cells.Row) { add(co, best, row, s.colour, s.Name(), s.radius) })
+		c.Legend = append(c.Legend, chart.Entry{Colour: s.colour, Label: label(s.Setting)})
+		f.each(s.Setting, func(co *course, best, row cells.Row) { add(co, best, row, s.colour, label(s.Setting), s.radius) })
 	}
 	const green, name = "#080", "best static limit"
 	c.Legend = append(c.Legend, chart.Entry{Colour: green, Label: name})
 	for _, co := range f.courses {
 		if best, ok := co.best(); ok {
-			add(co, best, best, green, name+" "+best.AQL, 4)
+			add(co, best, best, green, name+", "+label(best.Setting), 4)
 		}
 	}
 	return c.SVG()

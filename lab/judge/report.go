@@ -43,7 +43,7 @@ func (r *report) header(columns ...string) {
 const preface = `<!-- Written by "make lab-judge": do not edit. -->
 # Policies against the best static limit
 
-The real mac80211 and ath10k driver over an emulated QCA9984, on virtual time.
+The real mac80211 and ath10k driver%s over an emulated QCA9984, on virtual time.
 Efficiency, E, is the sum over stations of throughput divided by that of such a
 station alone, here in per cent of the highest that any static limit reaches in
 the scenario. p95 is of pings from the access point to stations with downloads.
@@ -58,7 +58,7 @@ the range over the seeds.
 // judge holds what was measured against the bars.
 func (f *field) judge() *report {
 	r := new(report)
-	r.printf(preface, 100*cells.Tolerated, measured, settling, f.seeds)
+	r.printf(preface, f.kernel(), 100*cells.Tolerated, measured, settling, f.seeds)
 	if n := len(f.missing); n > 0 {
 		r.printf("\n**Preliminary: %d runs are missing.**\n", n)
 	}
@@ -72,6 +72,16 @@ func (f *field) judge() *report {
 	f.transients(r)
 	f.applications(r)
 	return r
+}
+
+// kernel is which one the documents are of, as part of a sentence.
+func (f *field) kernel() string {
+	for _, c := range f.courses {
+		for _, docs := range c.docs {
+			return " of Linux " + docs[0].Kernel
+		}
+	}
+	return ""
 }
 
 func (r *report) document() string {
@@ -111,7 +121,7 @@ func (f *field) overview(r *report) {
 	}
 	columns := []string{"scenario"}
 	for _, s := range settings {
-		columns = append(columns, s.Name())
+		columns = append(columns, label(s))
 	}
 	r.header(append(columns, "best static limit", "us")...)
 	for _, c := range f.courses {
@@ -175,7 +185,7 @@ the best limit was chosen by as well, and p95 of at most so many times the best
 limit's. Where the best limit's p95 is below a third of the kernel default's, the
 policy's must be, too.
 `, mine.Name())
-	r.header("scenario", "best us", "its p95 ms", "p95 ms", "times", "at most", "E %", "at least", "of the best's E %", "default's p95 ms", "a third", "reached")
+	r.header("scenario", "best us", "next lower us: E %", "best's p95 ms", "p95 ms", "times", "at most", "E %", "at least", "of the best's E %", "default's p95 ms", "a third", "reached")
 	f.each(mine, func(c *course, best, row cells.Row) {
 		base, known := c.row(kernelDefault)
 		low, lower := "", true
@@ -192,7 +202,11 @@ policy's must be, too.
 		if !lower {
 			r.must(false, "%s: p95 %.1f ms is not below a third of the kernel default's %.1f ms", c.name, row.P95, base.P95)
 		}
-		r.printf("| %s | %s | %s | %s%s | %.2f | %.2f | %.1f | %.0f | %.1f | %.1f | %s | %s |\n", c.name, best.AQL, spread(c.docs[best.Setting]),
+		next := "none"
+		if b, found := c.below(best); found {
+			next = fmt.Sprintf("%s: %.1f", b.AQL, 100*c.relative(b))
+		}
+		r.printf("| %s | %s | %s | %s | %s%s | %.2f | %.2f | %.1f | %.0f | %.1f | %.1f | %s | %s |\n", c.name, best.AQL, next, spread(c.docs[best.Setting]),
 			spread(c.docs[mine]), f.star(c.docs[mine]), row.P95/best.P95, c.must.p95, 100*c.relative(row), 100*c.must.efficiency,
 			100*row.Efficiency/best.Efficiency, base.P95, low, word)
 	})
@@ -302,9 +316,10 @@ A change of rate is answered within %v: L has moved by %.0f %%, or p95 is steady
 of any second that begins %v after a change of rate or %v after the last station
 came or went is within %.1f times the steady one, which is the median of these
 seconds. Throughput of no second falls below %.0f %% of what it was before or is later,
-whichever is less. The worst seed counts.
+whichever is less. The worst seed counts. The kernel default's figures show how much
+single seconds differ where nothing reacts.
 `, mine.Name(), answeredWithin, 100*settled, rateWithin, joinWithin, unsteady, 100*collapsed)
-	r.header("scenario", "change", "steady p95 ms, by seed", "answered after s", "soon", "steady after s", "worst later", "steady", "least Mb/s, %", "no collapse")
+	r.header("scenario", "change", "steady p95 ms, by seed", "answered after s", "soon", "steady after s", "worst later", "steady", "least Mb/s, %", "no collapse", "default's p95 ms", "its worst later")
 	for _, c := range f.changing {
 		docs := c.docs[mine]
 		if len(docs) == 0 {
@@ -312,26 +327,44 @@ whichever is less. The worst seed counts.
 		}
 		for _, ch := range changes(&c.scenario) {
 			what := fmt.Sprintf("%s at %v", ch.what, span(ch.from, ch.to))
-			var steady []string
-			all := response{least: math.Inf(1)}
-			for _, d := range docs {
-				x := respond(d, ch)
-				steady = append(steady, fmt.Sprintf("%.1f", x.steadyMs))
-				all.answeredS, all.settledS = max(all.answeredS, x.answeredS), max(all.settledS, x.settledS)
-				all.worst, all.least = max(all.worst, x.worst), min(all.least, x.least)
-			}
+			all := worst(docs, ch)
 			answered := " | "
 			if ch.rate {
 				answered = fmt.Sprintf("%.1f | %s", all.answeredS, r.must(all.answeredS <= answeredWithin.Seconds(),
 					"%s, %s: answered after %.1f s", c.scenario.Name, what, all.answeredS))
 			}
-			r.printf("| %s | %s | %s%s | %s | %.1f | %.2f | %s | %.0f | %s |\n", c.scenario.Name, what, strings.Join(steady, ", "), f.star(docs),
+			r.printf("| %s | %s | %s%s | %s | %.1f | %.2f | %s | %.0f | %s |", c.scenario.Name, what, all.bySeed, f.star(docs),
 				answered, all.settledS, all.worst,
 				r.must(all.worst <= unsteady, "%s, %s: a later second's p95 is %.2f times the steady one", c.scenario.Name, what, all.worst),
 				100*all.least,
 				r.must(all.least >= collapsed, "%s, %s: throughput falls to %.0f %%", c.scenario.Name, what, 100*all.least))
+			if base := c.docs[kernelDefault]; len(base) > 0 {
+				x := worst(base, ch)
+				r.printf(" %s%s | %.2f |\n", x.bySeed, f.star(base), x.worst)
+			} else {
+				r.printf(" | |\n")
+			}
 		}
 	}
+}
+
+// worstResponse is the worst of each kind over the seeds.
+type worstResponse struct {
+	response
+	bySeed string // the steady p95 in ms
+}
+
+func worst(docs []*result.Document, c change) worstResponse {
+	all := worstResponse{response: response{least: math.Inf(1)}}
+	var steady []string
+	for _, d := range docs {
+		x := respond(d, c)
+		steady = append(steady, fmt.Sprintf("%.1f", x.steadyMs))
+		all.answeredS, all.settledS = max(all.answeredS, x.answeredS), max(all.settledS, x.settledS)
+		all.worst, all.least = max(all.worst, x.worst), min(all.least, x.least)
+	}
+	all.bySeed = strings.Join(steady, ", ")
+	return all
 }
 
 // span is a time, or two.
