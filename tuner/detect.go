@@ -28,6 +28,7 @@ const (
 	WarnUnknownChip    = "unknown-chip"
 	WarnBus            = "bus-bound"
 	WarnMesh           = "mesh"
+	WarnFourAddr       = "four-address"
 	WarnVirtualTime    = "virtual-time"
 )
 
@@ -189,14 +190,14 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 	}
 
 	wiphy, onAir := air.wiphys[dev.Phy]
-	types := map[string]string{}
+	interfaces := map[string]Interface{}
 	for _, i := range air.interfaces[wiphy.Index] {
 		if onAir && i.Name != "" {
-			types[i.Name] = i.Type
+			interfaces[i.Name] = Interface{Type: i.Type, FourAddr: i.FourAddr}
 		}
 	}
 	names := slices.Clone(dev.Interfaces)
-	for name := range types {
+	for name := range interfaces {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -204,7 +205,9 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 	slices.Sort(names)
 	r.Interfaces = []Interface{}
 	for _, name := range names {
-		r.Interfaces = append(r.Interfaces, Interface{name, types[name]})
+		i := interfaces[name]
+		i.Name = name
+		r.Interfaces = append(r.Interfaces, i)
 		if r.Firmware == "" && air.known {
 			// Older drivers have no version to tell: then it stays unknown.
 			r.Firmware, _ = air.firmware(name)
@@ -247,11 +250,15 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 			warn(WarnAQLBlind, "firmware of %s reports no tx rates: AQL counts no airtime, and its limits do nothing; airtuned observes until it sees otherwise", orElse(dev.Chip, "this family"))
 		}
 	}
-	if debugErr == nil && virtualTime(phy) {
-		warn(WarnVirtualTime, "this kernel schedules airtime by virtual time, which starves stations of some ath10k firmware; Linux before 5.14 or from 6.0 on does not")
+	r.VirtualTime = debugErr == nil && virtualTime(phy)
+	if r.VirtualTime {
+		warn(WarnVirtualTime, "this kernel schedules airtime by virtual time, which starves stations of some ath10k firmware: no limit goes below %v; Linux before 5.14 or from 6.0 on does not", wideMin)
 	}
 	if r.IsMesh() {
 		warn(WarnMesh, "each peer of a mesh carries many users: airtuned observes unless the configuration names a policy for this radio")
+	}
+	if r.IsFourAddr() {
+		warn(WarnFourAddr, "a 4-address link carries many hosts behind one station: no limit goes below %v", wideMin)
 	}
 	if dev.Bus == "sdio" || dev.Bus == "usb" {
 		warn(WarnBus, "on %s the bus is the bottleneck, not the air: airtuned observes unless the configuration says otherwise", strings.ToUpper(dev.Bus))

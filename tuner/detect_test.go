@@ -18,16 +18,18 @@ func hasWarning(d Detection, code string) bool {
 // fixedAir is a netlink of one wiphy with one interface.
 type fixedAir struct {
 	Netlink
-	kind string
+	kind     string
+	fourAddr bool
 }
 
 func (fixedAir) Wiphys() ([]nl80211.Wiphy, error) {
 	return []nl80211.Wiphy{{Name: "phy0", AQL: true}}, nil
 }
 func (f fixedAir) Interfaces() ([]nl80211.Interface, error) {
-	return []nl80211.Interface{{Name: "wlan0", Type: f.kind}}, nil
+	return []nl80211.Interface{{Name: "wlan0", Type: f.kind, FourAddr: f.fourAddr}}, nil
 }
-func (fixedAir) Firmware(string) (string, error) { return "", nil }
+func (fixedAir) Stations(int) ([]nl80211.Station, error) { return nil, nil }
+func (fixedAir) Firmware(string) (string, error)         { return "", nil }
 
 func TestDetectMesh(t *testing.T) {
 	env := testEnv(t, newFakeKernel(twoRadios), twoRadios)
@@ -36,6 +38,17 @@ func TestDetectMesh(t *testing.T) {
 		d, err := Detect(env, choose("static"))
 		if err != nil || hasWarning(d, WarnMesh) != mesh || d.Radios[0].IsMesh() != mesh {
 			t.Errorf("%s: %+v, %v", kind, d.Warnings, err)
+		}
+	}
+}
+
+func TestDetectFourAddr(t *testing.T) {
+	env := testEnv(t, newFakeKernel(twoRadios), twoRadios)
+	for _, four := range []bool{false, true} {
+		env.Netlink = fixedAir{kind: "AP/VLAN", fourAddr: four}
+		d, err := Detect(env, choose("static"))
+		if err != nil || hasWarning(d, WarnFourAddr) != four || d.Radios[0].IsFourAddr() != four {
+			t.Errorf("4-address %v: %+v, %v", four, d.Warnings, err)
 		}
 	}
 }
@@ -50,7 +63,7 @@ func TestDetectVirtualTime(t *testing.T) {
 	} {
 		k.files[staDir+"airtime"] = text
 		d, err := Detect(env, choose("static"))
-		if err != nil || hasWarning(d, WarnVirtualTime) != want {
+		if err != nil || hasWarning(d, WarnVirtualTime) != want || d.Radios[0].VirtualTime != want {
 			t.Errorf("%q: %+v, %v", text, d.Warnings, err)
 		}
 	}

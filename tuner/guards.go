@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"slices"
 	"time"
 
 	"airtuned/policies"
@@ -97,7 +98,8 @@ func (g *guards) check(o *policies.Observation) verdict {
 		}
 		same := o.Pending.Min == o.Pending.Max && o.Pending.Max > 0 && (g.stuckAt == o.Pending.Max || !g.stuck.active())
 		g.stuckAt = o.Pending.Max
-		idle := o.TxPackets == 0 && o.Backlog.Max == 0
+		// Firmware keeps frames for a sleeping station: they are no leak.
+		idle := o.TxPackets == 0 && o.Backlog.Max == 0 && !someAsleep(o)
 		if g.stuck.holds(idle && same, o) >= stuckAfter {
 			g.leaked = true
 		}
@@ -129,11 +131,12 @@ func (g *guards) note(o *policies.Observation) {
 }
 
 // stalledStation finds a throttle that is not released: a station at or above
-// its limit, with packets waiting and none sent in the window.
+// its limit, awake as far as is known, with packets waiting and none sent in
+// the window.
 func stalledStation(o *policies.Observation) *policies.Station {
 	for i := range o.Stations {
 		st := &o.Stations[i]
-		if !st.HasLimit || st.BacklogPackets == 0 || st.TxPackets > 0 {
+		if !st.HasLimit || st.BacklogPackets == 0 || st.TxPackets > 0 || st.Asleep {
 			continue
 		}
 		for ac, l := range st.Limit {
@@ -143,6 +146,11 @@ func stalledStation(o *policies.Observation) *policies.Station {
 		}
 	}
 	return nil
+}
+
+// someAsleep reports whether a station is known to be in power save.
+func someAsleep(o *policies.Observation) bool {
+	return slices.ContainsFunc(o.Stations, func(st policies.Station) bool { return st.Asleep })
 }
 
 // pinnedStation finds one whose reported rate is lower than what it is sent:

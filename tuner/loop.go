@@ -113,6 +113,7 @@ func New(env Env, r Radio, s Settings, now time.Time) *Tuner {
 // newPolicy makes the policy the settings name, with the numbers of the
 // chip's profile.
 func newPolicy(r Radio, s Settings) (policies.Policy, error) {
+	s = s.forRadio(r)
 	profile := policies.ProfileFor(r.Chip, r.Driver, r.Bus)
 	return policies.New(s.Policy, policies.Params{
 		Static: profile.Static, Target: s.Target, Min: s.Min, Max: s.Max,
@@ -159,6 +160,8 @@ func (t *Tuner) relocate(now time.Time) {
 		t.log = t.env.Log.With("radio", r.Phy, "path", r.Path)
 	}
 	rewired := !slices.Equal(t.radio.Interfaces, r.Interfaces)
+	r.VirtualTime = r.VirtualTime || t.radio.VirtualTime && t.phyIndex == index // seen while there were stations
+	widened := t.radio.wide() != r.wide()
 	t.radio = r
 	if !t.wrote {
 		for _, ac := range wlan.ACs {
@@ -175,6 +178,9 @@ func (t *Tuner) relocate(now time.Time) {
 	default:
 		if rewired {
 			t.thread(now)
+		}
+		if widened {
+			t.refit()
 		}
 	}
 	t.checkThreshold()
@@ -210,6 +216,17 @@ func (t *Tuner) begin(index int, now time.Time) {
 	t.thread(now)
 }
 
+// refit gives the policy the rails that suit the radio as it is now.
+func (t *Tuner) refit() {
+	if t.policy == nil {
+		return // begin said why
+	}
+	if policy, err := newPolicy(t.radio, t.settings); err == nil {
+		t.policy = policy
+		t.startOver()
+	}
+}
+
 // open opens the files under the phy's present name.
 func (t *Tuner) open() {
 	t.close()
@@ -220,7 +237,7 @@ func (t *Tuner) open() {
 	if t.phy.Built() != nil {
 		return // observe through netlink alone
 	}
-	t.senses = newSenses(t.phy)
+	t.senses = newSenses(t.env.Debug, t.phy)
 	if err := t.senses.scan(); err != nil {
 		t.close()
 		t.look = true // just renamed, or leaving
@@ -374,6 +391,11 @@ func (t *Tuner) Step(now time.Time) {
 	}
 	o := t.senses.observe(now, window, t.inForce, t.fresh)
 	t.view.note(o)
+	if !t.radio.VirtualTime && t.senses.virtualTime() {
+		t.radio.VirtualTime = true
+		t.log.Warn("this kernel schedules airtime by virtual time, which starves stations of some ath10k firmware", "least", wideMin)
+		t.refit()
+	}
 	t.fresh, t.windowFrom = false, now
 	t.decide(o)
 }
@@ -526,7 +548,7 @@ func (t *Tuner) decide(o *policies.Observation) {
 
 // act brings the decision about.
 func (t *Tuner) act(d policies.Decision, now time.Time) {
-	wanted := t.settings.bound(d.Limits)
+	wanted := t.settings.forRadio(t.radio).bound(d.Limits)
 	if wanted == t.inForce && len(d.Stations) == 0 && len(t.overrides) == 0 {
 		t.become(Tuning, d.Reason)
 		return
@@ -615,6 +637,7 @@ func (t *Tuner) planStations(todo []setting, radio wlan.Limits, want []policies.
 			}
 		}
 	}
+	rails := t.settings.forRadio(t.radio)
 	for _, w := range want {
 		st := t.senses.station(w.MAC)
 		if st == nil {
@@ -623,7 +646,7 @@ func (t *Tuner) planStations(todo []setting, radio wlan.Limits, want []policies.
 		for _, ac := range wlan.ACs {
 			// Its own file is the truth: a station that left and came back has
 			// what the radio has.
-			if l := t.settings.clamp(w.AC[ac]); farLimit(st.aql.last.Limits[ac], l) {
+			if l := rails.clamp(w.AC[ac]); farLimit(st.aql.last.Limits[ac], l) {
 				todo = append(todo, setting{stationKnob(w.MAC, ac), l.String()})
 			}
 		}

@@ -31,6 +31,7 @@ func TuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.Time) ([]Chang
 
 // tuneOnce is TuneOnce on a radio whose journal is open.
 func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.Time) ([]Change, error) {
+	s = s.forRadio(r)
 	policy, err := newPolicy(r, s)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.T
 
 // glimpse is an observation of one moment: who is there and at which rate.
 func glimpse(env Env, phy *debugfs.Phy, r Radio, now time.Time) *policies.Observation {
-	s := newSenses(phy)
+	s := newSenses(env.Debug, phy)
 	defer s.close()
 	var limits wlan.Limits
 	for _, ac := range wlan.ACs {

@@ -36,13 +36,18 @@ type Radio struct {
 	Queue      Queue       `json:"queue"`
 	NAPI       NAPI        `json:"napi"`
 	Policy     string      `json:"policy"`
+	// VirtualTime is set where a station was seen whose airtime is scheduled by
+	// virtual time: Linux 5.14 to 5.19, and backports of it.
+	VirtualTime bool `json:"virtual_time,omitempty"`
 }
 
 // Interface is one network interface of a radio. Type is as iw prints it, or
-// empty without netlink.
+// empty without netlink. FourAddr is set for one that bridges with 4-address
+// frames (WDS).
 type Interface struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	FourAddr bool   `json:"four_addr,omitempty"`
 }
 
 // AQL says whether airtime queue limits act on a radio and what they are.

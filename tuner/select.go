@@ -44,6 +44,19 @@ func (r Radio) IsMesh() bool {
 	return slices.ContainsFunc(r.Interfaces, func(i Interface) bool { return i.Type == "mesh point" })
 }
 
+// IsFourAddr reports whether an interface is a 4-address link, behind which a
+// whole network may be.
+func (r Radio) IsFourAddr() bool {
+	return slices.ContainsFunc(r.Interfaces, func(i Interface) bool { return i.FourAddr })
+}
+
+// wide reports whether a radio is to be left more queue than a loop would find.
+// What one station of a mesh or of a 4-address link is sent is for many hosts,
+// and comes in bursts from another hop that shares the air: a measurement of now
+// says little about what the next burst needs. And where airtime is scheduled by
+// virtual time, a station whose queue runs short may not be served at all.
+func (r Radio) wide() bool { return r.IsMesh() || r.IsFourAddr() || r.VirtualTime }
+
 // Matches reports whether sel is the radio's path, phy, chip or an interface.
 func (r Radio) Matches(sel string) bool {
 	if sel == r.Path || sel == "/sys/"+r.Path || sel == r.Phy || r.Chip != "" && strings.EqualFold(sel, r.Chip) {

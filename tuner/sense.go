@@ -13,6 +13,7 @@ import (
 	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/policies"
+	"airtuned/tree"
 	"airtuned/wlan"
 )
 
@@ -21,7 +22,8 @@ import (
 // are; a window ends with one look at every station. Neither allocates as long
 // as stations and interfaces stay the same.
 type senses struct {
-	phy *debugfs.Phy
+	debug tree.FS
+	phy   *debugfs.Phy
 
 	pending source[debugfs.AQLPending]
 	frames  source[int]
@@ -43,6 +45,7 @@ type senses struct {
 	stations []*station // sorted by address
 	changed  bool       // a station came or went since the last window
 	obs      policies.Observation
+	text     [512]byte // of the files of powersave
 }
 
 // source is one file and what it said last. A file that is not there is not
@@ -117,10 +120,14 @@ type station struct {
 	airtimeUs      uint64
 
 	rateKbps uint64
+
+	virtualTime bool // its airtime has no deficit
+	powersave   powersave
 }
 
-func newSenses(phy *debugfs.Phy) *senses {
+func newSenses(debug tree.FS, phy *debugfs.Phy) *senses {
 	s := &senses{
+		debug:   debug,
 		phy:     phy,
 		pending: newSource(phy.AQLPendingReader()),
 		frames:  newSource(phy.NumPendingTxReader()),
@@ -143,7 +150,7 @@ func newSenses(phy *debugfs.Phy) *senses {
 // more than this share of what the process may have open: other radios and the
 // control socket need some, too.
 const (
-	filesPerStation = 3
+	filesPerStation = 3 // and two more of those that seem to sleep
 	maxOpenShare    = 4
 )
 
@@ -164,6 +171,7 @@ func (st *station) close() {
 	st.aql.close()
 	st.aqm.close()
 	st.airtime.close()
+	st.powersave.close()
 }
 
 // scan looks which interfaces and stations there are now.
@@ -287,6 +295,7 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 	s.airtimeUs, s.frameCount, s.backlog = level{}, level{}, level{}
 	s.stopped, s.stoppedN, s.changed = 0, 0, false
 
+	asleep, waiting := false, false
 	lean := filesPerStation*len(s.stations) > s.maxOpen
 	for _, st := range s.stations {
 		p := policies.Station{MAC: st.mac, RateKbps: st.rateKbps}
@@ -294,12 +303,22 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 			s.changed = true // it left; the next scan sees it
 			continue
 		}
+		if p.TxPackets == 0 && (p.BacklogPackets > 0 || p.PendingUs != [wlan.NumAC]int32{}) && s.asleep(st) {
+			p.Asleep, p.Active = true, false
+		}
+		asleep = asleep || p.Asleep
+		waiting = waiting || p.BacklogPackets > 0 && !p.Asleep
 		if lean {
 			st.close()
 		}
 		o.TxBytes += p.TxBytes
 		o.TxPackets += p.TxPackets
 		o.Stations = append(o.Stations, p)
+	}
+	if asleep && !waiting {
+		// What waits is for stations that sleep: the radio cannot send it, so it
+		// is no demand.
+		o.Backlog = policies.Gauge{N: o.Backlog.N}
 	}
 	return o
 }
@@ -326,9 +345,15 @@ func (st *station) observe(p *policies.Station) bool {
 			p.AirtimeUs = tx - st.airtimeUs
 		}
 		st.airtimeUs, st.timed = tx, true
+		st.virtualTime = !st.airtime.last.HasDeficit
 	}
 	p.Active = p.TxPackets > 0 || p.BacklogPackets > 0
 	return true
+}
+
+// virtualTime is virtualTime of detection, for stations that came since.
+func (s *senses) virtualTime() bool {
+	return slices.ContainsFunc(s.stations, func(st *station) bool { return st.virtualTime })
 }
 
 // since is the difference of a counter that wraps at 2^32. One that went

@@ -21,14 +21,15 @@ const (
 
 // phyFolder is a radio's folder in a debugfs of files.
 type phyFolder struct {
-	t   *testing.T
-	dir string
-	phy *debugfs.Phy
+	t     *testing.T
+	dir   string
+	debug tree.FS
+	phy   *debugfs.Phy
 }
 
 func newPhyFolder(t *testing.T) phyFolder {
 	root := t.TempDir()
-	f := phyFolder{t, filepath.Join(root, "ieee80211", "phy0"), debugfs.NewPhy(tree.Dir(root), "phy0")}
+	f := phyFolder{t, filepath.Join(root, "ieee80211", "phy0"), tree.Dir(root), debugfs.NewPhy(tree.Dir(root), "phy0")}
 	f.write("aql_txq_limit", "AC\tAQL limit low\tAQL limit high\nVO\t1\t\t2\nVI\t1\t\t2\nBE\t1\t\t2\nBK\t1\t\t2\n")
 	f.write("aql_pending", "AC     AQL pending\nVO     0 us\nVI     0 us\nBE     0 us\nBK     0 us\ntotal  0 us\n")
 	return f
@@ -69,7 +70,7 @@ func TestCounterReadLate(t *testing.T) {
 	f.join("wlan0", 1)
 	f.write(stationName("wlan0", 1)+"/aqm", "tid ac")
 	f.write(stationName("wlan0", 1)+"/airtime", "RX:")
-	s := newSenses(f.phy)
+	s := newSenses(f.debug, f.phy)
 	defer s.close()
 	if err := s.scan(); err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestStationInTwoNetworks(t *testing.T) {
 		}
 	}
 	f.write("netdev:p2p-dev-wlan0/flags", "0x0\n")
-	s := newSenses(f.phy)
+	s := newSenses(f.debug, f.phy)
 	defer s.close()
 	for range 3 {
 		if err := s.scan(); err != nil {
@@ -127,7 +128,7 @@ func openFiles(t *testing.T) int {
 func TestNoFileLeaks(t *testing.T) {
 	f := newPhyFolder(t)
 	before := openFiles(t)
-	s := newSenses(f.phy)
+	s := newSenses(f.debug, f.phy)
 	for round := range 30 {
 		for n := range 20 {
 			if (n+round)%3 == 0 {
@@ -163,7 +164,7 @@ func TestManyStationsFewFiles(t *testing.T) {
 		f.join("wlan0", n)
 	}
 	before := openFiles(t)
-	s := newSenses(f.phy)
+	s := newSenses(f.debug, f.phy)
 	defer s.close()
 	s.maxOpen = 60
 	if err := s.scan(); err != nil {

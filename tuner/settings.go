@@ -41,6 +41,23 @@ const (
 // Others can be applied to an idle radio.
 func (s Settings) closedLoop() bool { return s.Policy == "dql" || s.Policy == "delay" }
 
+// wideMin is the lower rail on radios that are wide: the lower limit the kernel
+// itself gives to each queue (IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L), about what one
+// aggregate of the longest kind lasts (aPPDUMaxTime, 5.484 ms).
+const wideMin = 5 * time.Millisecond
+
+// forRadio raises the lower rail on a wide radio, as far as the upper one, which
+// somebody may have set, allows.
+func (s Settings) forRadio(r Radio) Settings {
+	if r.wide() {
+		s.Min = max(s.Min, wideMin)
+		if s.Max > 0 {
+			s.Min = min(s.Min, s.Max)
+		}
+	}
+	return s
+}
+
 // clamp brings a pair of limits within the rails.
 func (s Settings) clamp(l wlan.Limit) wlan.Limit {
 	lo, hi := uint32(s.Min.Microseconds()), uint32(s.Max.Microseconds())
