@@ -107,7 +107,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	f.StringVar(&a.debugfs, "debugfs", "/sys/kernel/debug", "the `DIR` where debugfs is mounted")
 	f.StringVar(&a.proc, "proc", "/proc", "the `DIR` where procfs is mounted")
 	f.StringVar(&a.socket, "socket", config.Default().Socket.Path, "`PATH` of the daemon's control socket")
-	f.StringVar(&a.state, "state", "/run/airtuned", "the `DIR` where original values are kept")
+	f.StringVar(&a.state, "state", config.RunDir(), "the `DIR` where original values are kept")
 	f.BoolVar(&a.noNetlink, "no-netlink", false, "use file trees only: for fixtures and containers")
 	f.SortFlags = false
 

@@ -21,6 +21,15 @@ import (
 // DefaultPath is read when no file is named. It need not exist.
 const DefaultPath = "/etc/airtuned.yaml"
 
+// RunDir is where the control socket and original values are by default:
+// /run/airtuned, or /var/run/airtuned on systems without /run, such as OpenWrt.
+func RunDir() string {
+	if _, err := os.Stat("/run"); err != nil {
+		return "/var/run/airtuned"
+	}
+	return "/run/airtuned"
+}
+
 // Config is the whole configuration.
 type Config struct {
 	Socket Socket `json:"socket" yaml:"socket"`
@@ -94,7 +103,7 @@ func (d Duration) MarshalText() ([]byte, error) {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Socket:  Socket{Path: "/run/airtuned/airtuned.sock", Group: "airtuned"},
+		Socket:  Socket{Path: RunDir() + "/airtuned.sock", Group: "airtuned"},
 		Loop:    Loop{Sample: Duration(20 * time.Millisecond), Window: Duration(200 * time.Millisecond)},
 		Sandbox: true,
 		Radios:  []Rule{},
