@@ -58,6 +58,8 @@ type Tuner struct {
 	journal  *journal
 	policy   policies.Policy
 	guards   guards
+	referee  referee
+	decision policies.Decision // the policy's last
 
 	state  State
 	reason string
@@ -198,7 +200,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 	t.wrote, t.foreign = false, foreign{}
 	t.told = t.told && t.lasting
 	clear(t.overrides)
-	t.guards = guards{}
+	t.guards, t.referee = guards{}, referee{}
 	t.crashesN = false
 	t.startOver()
 	journal, err := newJournal(t.env, t.phy, t.radio.Path, index)
@@ -537,18 +539,33 @@ func (t *Tuner) decide(o *policies.Observation) {
 	}
 	// What was learnt before a pause is void.
 	o.Fresh, t.idle = o.Fresh || t.idle, false
-	d := t.policy.Decide(o)
+	found, changed := t.originals()
+	switch t.referee.judge(o, t.wrote && changed && tighter(t.inForce, found)) {
+	case play:
+		t.decision = t.policy.Decide(o)
+	case show:
+		t.put(found, policies.Decision{Reason: "comparing with the limits that were found"}, o.Now)
+		return
+	case resume:
+	case stay:
+		return
+	case lost:
+		t.idle = true
+		t.release(t.referee.reason(), o.Now)
+		t.become(Observing, t.referee.reason())
+		return
+	}
+	d := t.decision
 	if !d.Write {
 		t.release(d.Reason, o.Now)
 		t.become(Observing, d.Reason)
 		return
 	}
-	t.act(d, o.Now)
+	t.put(t.settings.forRadio(t.radio).bound(d.Limits), d, o.Now)
 }
 
-// act brings the decision about.
-func (t *Tuner) act(d policies.Decision, now time.Time) {
-	wanted := t.settings.forRadio(t.radio).bound(d.Limits)
+// put brings limits about, and those of single stations that the decision gives.
+func (t *Tuner) put(wanted wlan.Limits, d policies.Decision, now time.Time) {
 	if wanted == t.inForce && len(d.Stations) == 0 && len(t.overrides) == 0 {
 		t.become(Tuning, d.Reason)
 		return
@@ -788,6 +805,7 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 		t.log.Info("policy", "from", t.settings.Policy, "to", s.Policy)
 	}
 	t.settings, t.policy = s, policy
+	t.referee = referee{}
 	t.radio.Policy = s.Policy
 	if s.Policy == "observe" && !t.told {
 		t.release("the policy only observes now", now)
