@@ -37,6 +37,12 @@ test: ## run the tests
 race: ## run the tests under the race detector (needs a C compiler)
 	$(GO) test -race ./...
 
+SOAK ?= 24h
+
+.PHONY: soak
+soak: ## a day of random joins, rates and loads on the simulated radio, hour by hour (SOAK=2h)
+	$(GO) test ./radiosim -count=1 -run '^TestSoak$$' -v -timeout 0 -args -soak $(SOAK)
+
 .PHONY: lint
 lint: ## go vet, staticcheck, gofmt
 	$(GO) vet ./...
@@ -98,6 +104,45 @@ size: dist/airtuned-linux-mipsle ## the size of the smallest target's binary, pl
 	@printf 'mipsle, stripped: %d bytes\n' $$(stat -c %s $<)
 	@printf 'mipsle, xz -9:    %d bytes\n' $$(xz -9 --stdout $< | wc -c)
 
+# Packages. Their version is a number that every format orders alike: the tag's, or
+# 0.0.N after N commits.
+PKGVERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//; s/-\([0-9]*\)-g.*/.\1/' | grep . || echo 0.0.$$(git rev-list --count HEAD))
+# The same sources make the same bytes.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+export PKGVERSION
+NFPM := $(GO) tool -modfile=packaging/nfpm.mod nfpm package
+# Packages of OpenWrt are for one kind of CPU: ath79, ramips, ipq40xx, ipq806x,
+# filogic, x86.
+IPKS := mips_24kc:mips mipsel_24kc:mipsle arm_cortex-a7_neon-vfpv4:arm arm_cortex-a15_neon-vfpv4:arm \
+	aarch64_cortex-a53:arm64 x86_64:amd64
+# What Debian, Fedora and Alpine have, as nfpm calls it.
+DISTROS := amd64:amd64 arm64:arm64 arm6:arm riscv64:riscv64
+
+.PHONY: dist
+dist: $(PLATFORMS:%=dist/build/%) ## packages for Debian, Fedora, Alpine, OpenWrt, and archives, into dist/
+	@for pair in $(DISTROS); do for p in deb rpm apk; do \
+		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p $$p -t dist/ || exit; \
+	done; done
+	@for pair in $(IPKS); do \
+		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p ipk -t dist/ || exit; \
+	done
+	@$(NFPM) -f packaging/openwrt/nfpm-luci.yaml -p ipk -t dist/
+	@for arch in $(PLATFORMS); do \
+		tar -C dist/build/$$arch --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH) \
+			--transform 's|^\.|airtuned-$(PKGVERSION)|' -cf - . | xz -T1 >dist/airtuned-$(PKGVERSION)-linux-$$arch.tar.xz || exit; \
+	done
+	@cd dist && sha256sum *.deb *.rpm *.apk *.ipk *.tar.xz >SHA256SUMS
+
+# What goes into the packages and is not in the repository. Completions are the
+# same everywhere and come from the binary of this machine.
+dist/build/%: dist/airtuned-linux-% build
+	@rm -rf $@ && mkdir -p $@
+	@cp $< $@/airtuned
+	@gzip -9n <docs/man/airtuned.8 >$@/airtuned.8.gz
+	@gzip -9n <docs/man/airtuned.yaml.5 >$@/airtuned.yaml.5.gz
+	@for shell in bash zsh fish; do ./airtuned completion $$shell >$@/airtuned.$$shell || exit; done
+	@cp LICENSE README.md config.example.yaml $@/
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME
 	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
@@ -114,15 +159,18 @@ airtuned:
 install: airtuned ## install binary, manual page, systemd unit, example configuration (PREFIX, DESTDIR)
 	install -D -m 0755 airtuned $(DESTDIR)$(BINDIR)/airtuned
 	install -D -m 0644 docs/man/airtuned.8 $(DESTDIR)$(MANDIR)/man8/airtuned.8
+	install -D -m 0644 docs/man/airtuned.yaml.5 $(DESTDIR)$(MANDIR)/man5/airtuned.yaml.5
 	install -D -m 0644 config.example.yaml $(DESTDIR)$(DOCDIR)/config.example.yaml
 	install -D -m 0644 packaging/systemd/airtuned.sysusers $(DESTDIR)$(SYSUSERSDIR)/airtuned.conf
 	install -D -m 0644 packaging/systemd/airtuned.service $(DESTDIR)$(UNITDIR)/airtuned.service
+	install -D -m 0644 packaging/systemd/airtuned.socket $(DESTDIR)$(UNITDIR)/airtuned.socket
 	sed -i 's|/usr/bin/airtuned|$(BINDIR)/airtuned|' $(DESTDIR)$(UNITDIR)/airtuned.service
 
 .PHONY: uninstall
 uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/airtuned $(DESTDIR)$(MANDIR)/man8/airtuned.8 \
-		$(DESTDIR)$(SYSUSERSDIR)/airtuned.conf $(DESTDIR)$(UNITDIR)/airtuned.service
+		$(DESTDIR)$(MANDIR)/man5/airtuned.yaml.5 $(DESTDIR)$(SYSUSERSDIR)/airtuned.conf \
+		$(DESTDIR)$(UNITDIR)/airtuned.service $(DESTDIR)$(UNITDIR)/airtuned.socket
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 .PHONY: clean

@@ -39,6 +39,11 @@ func newBench(t testing.TB, scenario, policy string, o radiosim.Options) *bench 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newBenchOf(t, sc, policy, o)
+}
+
+func newBenchOf(t testing.TB, sc radiosim.Scenario, policy string, o radiosim.Options) *bench {
+	t.Helper()
 	b := &bench{t: t, sim: radiosim.New(sc, o)}
 	if policy == "" {
 		return b
