@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -248,15 +249,40 @@ func TestExample(t *testing.T) {
 	}
 }
 
+// everyKey is each key that the parser knows.
+var everyKey = []string{
+	"socket", "path", "group", "loop", "sample", "window", "sandbox", "radios", "match", "chip", "driver", "bus",
+	"phy", "interface", "policy", "target", "limits", "min", "max", "threaded_napi", "force",
+}
+
 // TestExampleHasEveryKey keeps the example complete: each key the parser knows
 // stands in it.
 func TestExampleHasEveryKey(t *testing.T) {
-	for _, key := range []string{
-		"socket", "path", "group", "loop", "sample", "window", "sandbox", "radios", "match", "chip", "driver", "bus",
-		"phy", "interface", "policy", "target", "limits", "min", "max", "threaded_napi", "force",
-	} {
+	for _, key := range everyKey {
 		if !bytes.Contains(Example, []byte(key+":")) && !bytes.Contains(Example, []byte("#   "+key+" ")) {
 			t.Errorf("the example does not explain %q", key)
+		}
+	}
+}
+
+// TestManualHasEveryKey keeps airtuned.yaml(5) complete: each key of the example
+// stands in it, and so does each policy.
+func TestManualHasEveryKey(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/man/airtuned.yaml.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for line := range strings.Lines(string(manual)) {
+		if f := strings.Fields(strings.TrimPrefix(line, ".It")); len(f) > 1 && strings.TrimPrefix(f[0], ".") == "Ic" {
+			words = append(words, strings.Split(f[1], ".")...)
+		} else if len(f) == 2 && f[0] == "Cm" {
+			words = append(words, f[1])
+		}
+	}
+	for _, key := range append(policies.Names(), everyKey...) {
+		if !slices.Contains(words, key) {
+			t.Errorf("airtuned.yaml(5) does not explain %q", key)
 		}
 	}
 }
