@@ -9,207 +9,352 @@ import (
 
 // dql is the kernel's dynamic queue limits (lib/dynamic_queue_limits.c) carried
 // over to airtime: grow at once when the hardware starved, shrink by the
-// smallest slack seen over a hold time.
+// smallest slack seen over a hold time. Where AQL counts no airtime it does the
+// same to the number of frames in driver and firmware.
 //
-// What differs, and why. The kernel's algorithm runs at every completion and
-// sees each object come and go; here a step is a window of many completions.
-// The kernel knows that a queue starved because it was over its limit and ran
-// empty. Here that cannot be seen: frames already sent count as pending until
-// the host serves their completion, so a starved queue can look full, and a
-// healthy one reads zero now and then. Starvation is therefore judged by what
-// it does: less airtime is delivered than a larger limit delivered, though
-// packets waited all the time.
+// dynamicLimit is the kernel's decision. What differs is where its inputs come
+// from. The kernel runs at every completion and sees each object come and go;
+// here a step is a window of many completions, and windows turns it into the one
+// completion that stands for all of them. See there for how, and why starvation
+// is told from delivered airtime.
 //
-// Known weaknesses: it cannot tell a worse channel from starvation, so it grows
-// after either; it must starve to find out that it shrank too far, so it swings
-// about the knee; pending read every few milliseconds misses short lows, so its
-// slack is too large.
+// Known weaknesses: it must starve to find out that it shrank too far, so it
+// moves about the knee, at longer and longer intervals; it does not look for a
+// smaller limit beyond a dip of the curve; losses that creep in, each below
+// dqlStarved, are lost in a crowd; its limit is the same for all stations.
 type dql struct {
-	minUs, maxUs float64
-	meter        meter
-
-	limitUs uint32
-	// starting is set until the first step.
-	starting bool
-	// bestRate is the highest airtime delivered per time, which forgets itself.
-	bestRate float64
-	// settle is the time left until the queue has got to a new limit.
-	settle time.Duration
-	// prevStarved is set when the window before looked starved already.
-	prevStarved bool
-	// ungrownRate is what was delivered before the limit grew, 0 once that has
-	// been judged.
-	ungrownRate float64
-	// lowestSlackUs is the least slack since slackStart, if hasSlack.
-	lowestSlackUs float64
-	hasSlack      bool
-	slackStart    time.Time
+	meter meter
+	// airtime is the limit of every station, in microseconds; frames the limit
+	// of the whole radio.
+	airtime, frames windows
+	unit            unit // which of them is in use
 }
 
+// unit is what a limit counts.
+type unit uint8
+
 const (
-	// dqlHold is the time over which slack is collected. The kernel's is 1 s
-	// (DQL_HOLD_TIME, net/core/dev.c); ours holds as many windows as that holds
-	// interrupts of a slow device.
-	dqlHold = 2 * time.Second
-	// dqlStarved is the loss of delivered airtime that counts as starvation: two
-	// to three times the noise of a 200 ms window.
-	dqlStarved = 0.04
-	// dqlGrow bounds growth per step. The kernel's is bounded by what was sent
-	// in one completion interval, which doubles a limit at most.
-	dqlGrow = 2
-	// dqlShrink bounds shrinking per hold time, to stay close to where the
-	// delivered airtime was known.
-	dqlShrink = 0.85
-	// dqlSettle is the number of residencies that a new limit takes to act.
-	dqlSettle = 3
-	// dqlForget is the time in which the best rate falls by a factor of e, so
-	// that a channel that got worse is not taken for starvation for ever.
-	dqlForget = 5 * time.Minute
+	unknown unit = iota
+	airtime
+	frames
+)
+
+const (
+	// dqlStartUs is above the knee of a fast host and below that of a full driver
+	// queue. The kernel starts at the least limit, but a window is too long to
+	// starve for.
+	dqlStartUs = 2000
+	// dqlStartFrames is some aggregates of 32 frames, dqlMinFrames the least that
+	// leaves one in the making while another is on the air.
+	dqlStartFrames = 128
+	dqlMinFrames   = 8
+	// dqlObeyed is how far beyond a limit of frames the queue may be that obeys
+	// it: nothing else tells whether there is a knob.
+	dqlObeyed = 1.1
 )
 
 func newDQL(p Params) *dql {
-	d := &dql{minUs: float64(p.Min.Microseconds()), maxUs: float64(p.Max.Microseconds())}
+	lo, hi := float64(p.Min.Microseconds()), float64(p.Max.Microseconds())
 	if p.Target > 0 {
-		d.maxUs = max(min(d.maxUs, float64(p.Target.Microseconds())), d.minUs)
+		hi = max(min(hi, float64(p.Target.Microseconds())), lo)
 	}
-	d.reset()
+	d := &dql{
+		airtime: windows{dynamicLimit: dynamicLimit{min: lo, max: hi}, step: roundUs},
+		frames:  windows{dynamicLimit: dynamicLimit{min: dqlMinFrames, max: math.MaxInt32}, step: 1},
+	}
+	d.reset(time.Time{})
 	return d
 }
 
 func (d *dql) Name() string { return "dql" }
 
-// reset is dql_reset. It starts where the other policies do, not at the least
-// limit as the kernel does: a window is too long to starve for.
-func (d *dql) reset() {
-	d.limitUs, d.starting = d.clamp(startUs), true
-	d.bestRate, d.ungrownRate, d.prevStarved = 0, 0, false
-	d.restartSlack(time.Time{})
-	d.settle = settleMax
+func (d *dql) reset(now time.Time) {
+	d.airtime.reset(now, dqlStartUs)
+	d.frames.reset(now, dqlStartFrames)
 }
 
 // Decide is dql_completed, with a window for a completion.
 func (d *dql) Decide(o *Observation) Decision {
 	delivered := d.meter.delivered(o)
-	d.bestRate *= math.Exp(d.meter.shift)
-	d.ungrownRate *= math.Exp(d.meter.shift)
+	d.chooseUnit(o)
+	w, level := &d.airtime, d.airtimeLevel(o)
+	if d.unit == frames {
+		w, level = &d.frames, frameLevel(o)
+		if o.FramesMax > 0 {
+			w.max = max(float64(o.FramesMax), dqlMinFrames)
+		}
+	}
+	w.reweigh(math.Exp(d.meter.shift))
 	reason := "holding"
 	switch {
 	case o.Fresh:
 		d.meter.reset()
-		d.reset()
+		d.reset(o.Now)
 		reason = "starting"
-	case !o.demand(), o.StationsChanged, d.meter.stepped:
-		// Nothing was over the limit (ovlimit == 0), or it cannot be told.
-		d.bestRate, d.ungrownRate, d.prevStarved = 0, 0, false
-		d.restartSlack(o.Now)
-	case !inForce(o, d.limitUs):
+	case o.StationsChanged:
+		// Another curve, but likely a knee nearby: downloads that begin would look
+		// like what a larger limit gained.
+		w.forget(o.Now)
+		w.ramp, w.searching = false, false
+	case d.meter.stepped:
+		w.forget(o.Now) // frames may be a hundred times as long
+	case !o.demand():
+		w.pause(o.Now) // ovlimit == 0
+	case d.unit == frames && o.Frames.Mean > dqlObeyed*w.limit,
+		d.unit != frames && !inForce(o, d.airtime.us()):
 		// Not our limit: nothing to learn.
-	case d.settle > 0:
-		d.settle = min(d.settle, dqlSettle*time.Duration(o.residency())*time.Microsecond) - o.Window
 	default:
-		reason = d.completed(o, delivered/float64(o.Window.Microseconds()))
+		reason = w.observe(o, level, delivered)
 	}
-	return Decision{
+	decision := Decision{
 		Write:  true,
-		Limits: wlan.Uniform(d.limitUs, threshold(o, d.limitUs)),
+		Limits: wlan.Uniform(d.airtime.us(), threshold(o, d.airtime.us())),
 		Reason: reason,
+	}
+	if d.unit == frames {
+		decision.QueueFrames = int(d.frames.us())
+	}
+	return decision
+}
+
+// chooseUnit: airtime for good once AQL was seen to count any, else frames.
+func (d *dql) chooseUnit(o *Observation) {
+	if o.Fresh {
+		d.unit = unknown
+	}
+	switch {
+	case o.Pending.Max > 0:
+		d.unit = airtime
+	case d.unit == unknown && o.Frames.Max > 0:
+		d.unit = frames
 	}
 }
 
-// completed judges one busy window that delivered airtime at the given rate.
-func (d *dql) completed(o *Observation, rate float64) string {
-	if d.bestRate == 0 {
-		// The kernel starts at the least limit and grows while that starves. So
-		// does this, from where it starts: one step up shows whether it did.
-		d.bestRate = rate
-		if !d.starting || o.full() {
-			return "holding"
+// level is what is in driver and firmware, in the unit of a limit.
+type level struct {
+	gauge Gauge
+	// shares is how many limits' worth may be there.
+	shares float64
+	// object is the size of what is queued at once.
+	object float64
+}
+
+// airtimeLevel: every station that is active may hold a limit's worth.
+func (d *dql) airtimeLevel(o *Observation) level {
+	return level{o.Pending, float64(max(o.Active(), 1)), max(d.meter.frameAirtime(o), 1)}
+}
+
+// frameLevel: the driver has one queue for all.
+func frameLevel(o *Observation) level {
+	return level{o.Frames, 1, 1}
+}
+
+// windows feeds a dynamicLimit with windows.
+//
+// The kernel knows that a queue starved because it was over its limit and ran
+// empty. Here that cannot be seen: frames already sent count as pending until
+// the host serves their completion, so a starved queue can look full, and a
+// healthy one reads zero now and then. Starvation is therefore judged by what it
+// does: less airtime is delivered than a larger limit delivered, though packets
+// waited all the time. And slack cannot be measured: it is bounded instead, and
+// a decrease that starves is taken back whole.
+type windows struct {
+	dynamicLimit
+	step float64 // limits are multiples of it
+
+	// settle is the time left until the queue has got to a new limit.
+	settle time.Duration
+	// rate is the mean airtime delivered per time at this limit, over measured.
+	rate     float64
+	measured time.Duration
+	count    int
+	// best is the highest such rate at any limit; it forgets itself.
+	best float64
+	// grewFrom is the limit before it was raised, and grewRate what was delivered
+	// there, until that has been judged; 0 else.
+	grewFrom, grewRate float64
+	// shrankFrom is the limit before it was last lowered; 0 if it rose since.
+	shrankFrom float64
+	// searching until the first decrease that starved.
+	searching bool
+}
+
+const (
+	// dqlHold is the hold time while the knee is sought. The kernel's is 1 s too
+	// (DQL_HOLD_TIME, net/core/dev.c).
+	dqlHold = time.Second
+	// dqlHoldMax: each decrease that starves doubles the hold time, up to this.
+	dqlHoldMax = 32 * time.Second
+	// dqlStarved is the loss of delivered airtime that counts as starvation: two
+	// to three times the noise of dqlJudge on real mac80211.
+	dqlStarved = 0.015
+	// dqlGain is what doubling a limit must gain to have been for something, and
+	// dqlObvious what one window suffices to see.
+	dqlGain    = 0.04
+	dqlObvious = 0.15
+	// dqlJudge is the least time at a limit that says anything, dqlBest the least
+	// that says how much can be delivered, dqlMemory the most that is averaged.
+	dqlJudge  = 600 * time.Millisecond
+	dqlBest   = 800 * time.Millisecond
+	dqlMemory = 2 * time.Second
+	// dqlSearch and dqlShrink bound a decrease, to stay close to where the
+	// delivered airtime was known.
+	dqlSearch = 0.3
+	dqlShrink = 0.12
+	// dqlSettle is the number of residencies that a new limit takes to act.
+	dqlSettle    = 3
+	dqlSettleMin = 100 * time.Millisecond
+	dqlSettleMax = time.Second
+	// dqlForget is the time in which the best rate falls by a factor of e. It is
+	// long against dqlHoldMax, else a limit would creep down unnoticed.
+	dqlForget = time.Hour
+)
+
+func (w *windows) us() uint32 { return uint32(w.limit) }
+
+func (w *windows) reset(now time.Time, limit float64) {
+	w.dynamicLimit.reset(now, limit)
+	w.forget(now)
+	w.settle = dqlSettleMax
+}
+
+// forget drops what was learnt about the curve and searches from where it is.
+func (w *windows) forget(now time.Time) {
+	w.best, w.grewFrom, w.shrankFrom = 0, 0, 0
+	w.hold, w.searching, w.ramp = dqlHold, true, true
+	w.pause(now)
+}
+
+// pause drops the measurement under way.
+func (w *windows) pause(now time.Time) {
+	w.rate, w.measured, w.count = 0, 0, 0
+	w.restartSlack(now)
+}
+
+// reweigh brings earlier measurements up to date with the meter.
+func (w *windows) reweigh(by float64) {
+	w.rate *= by
+	w.best *= by
+	w.grewRate *= by
+}
+
+// observe takes a busy window under this limit that delivered so much airtime.
+func (w *windows) observe(o *Observation, l level, delivered float64) string {
+	if w.settle > 0 {
+		residencies := dqlSettle * time.Duration(o.residency()) * time.Microsecond
+		w.settle = min(w.settle, max(residencies, dqlSettleMin)) - o.Window
+		return "holding"
+	}
+	w.count++
+	w.measured = min(w.measured+o.Window, max(dqlMemory, o.Window))
+	w.rate += (delivered/float64(o.Window.Microseconds()) - w.rate) * o.Window.Seconds() / w.measured.Seconds()
+	w.best *= math.Exp(-o.Window.Seconds() / dqlForget.Seconds())
+	obvious := w.ramp && w.grewFrom > 0 && w.rate > w.grewRate*(1+dqlObvious)
+	if !obvious && (w.measured < dqlJudge || w.count < 2) {
+		return "holding"
+	}
+	if w.ramp && w.grewFrom > 0 && w.rate < w.grewRate*(1+dqlGain) {
+		// It had not starved: the channel is worse, or the curve flat already.
+		w.best = max(w.rate, w.grewRate)
+		w.ramp, w.limit, w.grewFrom = false, w.grewFrom, 0
+		w.changed(o.Now)
+		return "no gain: taking growth back"
+	}
+	before := w.limit
+	v := w.take(o.Now, w.completion(o, l))
+	w.grewFrom = 0
+	if w.measured >= dqlBest || w.best == 0 {
+		w.best = max(w.best, w.rate)
+	}
+	w.limit = w.clamp(math.Round(w.limit/w.step) * w.step)
+	switch {
+	case w.limit == before:
+		return "holding"
+	case v == starved:
+		if w.shrankFrom == 0 {
+			w.grewFrom, w.grewRate = before, w.rate
 		}
-		d.starting = false
-		d.grow(o.Now, rate, dqlGrow)
-		return "starting: growing"
-	}
-	d.bestRate = max(d.bestRate*math.Exp(-o.Window.Seconds()/dqlForget.Seconds()), rate)
-	// dql_completed, first branch. In the kernel the queue starved if it was over
-	// its limit and is empty now (ovlimit && !inprogress), or was over its limit
-	// and may have been empty since (prev_ovlimit && all_prev_completed).
-	//
-	// It did if a larger limit delivered more: the growth just made did, ...
-	gained := d.ungrownRate > 0 && rate > d.ungrownRate*(1+dqlStarved)
-	d.ungrownRate = 0
-	if gained && !o.full() {
-		d.grow(o.Now, rate, dqlGrow)
+		w.searching = w.searching || w.ramp
+		w.shrankFrom = 0
+		w.changed(o.Now)
 		return "starved: growing"
 	}
-	// ... or a former one did. One window alone may be noise.
-	lost := 1 - rate/d.bestRate
-	starved := lost > dqlStarved && !o.full() // a full queue does not starve
-	if starved && d.prevStarved {
-		// The kernel adds what was sent and completed in the interval, that is
-		// what would have fitted. The like of it is the airtime lost; fourfold,
-		// since near the knee the curve is that flat.
-		d.grow(o.Now, rate, min(1+4*lost, dqlGrow))
-		return "starved: growing"
+	if w.shrankFrom > 0 {
+		w.hold = max(w.hold/2, dqlHold) // the decrease before did no harm
 	}
-	d.prevStarved = starved
-	if starved {
-		return "holding"
-	}
-	// Second branch: busy all the time, so see what was too much.
-	slack := d.slack(o)
-	if !d.hasSlack {
-		d.lowestSlackUs, d.hasSlack, d.slackStart = slack, true, o.Now
-	}
-	d.lowestSlackUs = min(d.lowestSlackUs, slack)
-	// The smallest slack over the hold time avoids hysteresis (time_after in
-	// dql_completed).
-	if o.Now.Sub(d.slackStart) < dqlHold {
-		return "holding"
-	}
-	us := float64(d.limitUs) - d.lowestSlackUs
-	if !o.full() {
-		us = max(us, dqlShrink*float64(d.limitUs))
-	}
-	d.restartSlack(o.Now)
-	d.set(us)
+	w.shrankFrom = before
+	w.changed(o.Now)
 	return "slack: shrinking"
 }
 
-// slack is by how much the limit was more than needed, per station that may
-// hold a limit's worth. The kernel takes the limit less twice what completed:
-// twice, to leave as much again in reserve.
-func (d *dql) slack(o *Observation) float64 {
-	stations := float64(max(o.Active(), 1))
-	switch {
-	case o.Pending.N == 0:
+// completion is the one that stands for what was seen.
+func (w *windows) completion(o *Observation, l level) completion {
+	c := completion{over: l.object} // packets waited: ovlimit
+	if fits := w.missing(o); fits > 0 {
+		c.sentAndCompleted = fits // inProgress is 0: it ran empty
+		return c
+	}
+	left := max(l.gauge.Mean/l.shares, l.object)
+	c.inProgress, c.prevInProgress = left, left
+	c.completed = (w.limit + c.prevOver - w.excess(o, l)) / 2
+	return c
+}
+
+// missing is by how much the limit was too small, 0 if the queue did not starve:
+// what the kernel finds sent and completed in an interval, which is what would
+// have fitted.
+func (w *windows) missing(o *Observation) float64 {
+	if o.full() { // it does not starve, and is not to be held full
+		w.hold = dqlHold
 		return 0
-	case o.full():
-		// The limit was not even reached.
-		return max(float64(d.limitUs)-o.Pending.Max/stations, 0)
 	}
-	return max(o.Pending.Min, 0) / stations / 2 // what never left; half in reserve
-}
-
-// grow raises the limit and starts collecting slack anew, as the kernel does.
-func (d *dql) grow(now time.Time, rate, factor float64) {
-	d.prevStarved, d.ungrownRate = false, rate
-	d.restartSlack(now)
-	d.set(factor * float64(d.limitUs))
-}
-
-func (d *dql) restartSlack(now time.Time) {
-	d.hasSlack, d.slackStart = false, now
-}
-
-// set is the end of dql_completed: enforce bounds, and after a change start
-// anew.
-func (d *dql) set(us float64) {
-	if limit := d.clamp(us); limit != d.limitUs {
-		d.limitUs, d.settle = limit, settleMax
+	if w.best == 0 {
+		// The kernel starts at the least limit and grows while that starves. Here
+		// one step up shows whether it did.
+		if w.ramp {
+			return w.limit
+		}
+		return 0
 	}
+	lost := 1 - w.rate/w.best
+	switch {
+	case w.ramp && w.grewFrom > 0:
+		return w.limit // the last increase gained
+	case lost <= dqlStarved:
+		return 0
+	case w.shrankFrom > w.limit:
+		// It fitted before the decrease. The next one is to come later.
+		if !w.searching {
+			w.hold = min(2*w.hold, dqlHoldMax)
+		}
+		w.searching = false
+		return w.shrankFrom - w.limit
+	case w.grewFrom > 0:
+		w.ramp = true // the last increase was not enough
+	}
+	// The curve near the knee is that flat.
+	return min(4*lost, 1) * w.limit
 }
 
-func (d *dql) clamp(us float64) uint32 {
-	us = min(max(us, d.minUs), d.maxUs)
-	return uint32(math.Round(us/roundUs)) * roundUs
+// excess is by how much the limit was more than needed, per share. The kernel
+// takes twice what completed as needed; here half of what never left is.
+func (w *windows) excess(o *Observation, l level) float64 {
+	if l.gauge.N == 0 {
+		return 0
+	}
+	excess := max(l.gauge.Mean, 0) / l.shares / 2
+	if o.full() { // the limit was not even reached
+		excess = max(excess, w.limit-l.gauge.Max/l.shares)
+	}
+	most := dqlShrink
+	if w.searching {
+		most = dqlSearch
+	}
+	return min(excess, most*w.limit)
+}
+
+// changed starts a measurement anew under another limit.
+func (w *windows) changed(now time.Time) {
+	w.pause(now)
+	w.settle = dqlSettleMax
 }

@@ -172,7 +172,7 @@ func TestStaysOutOfAFullQueue(t *testing.T) {
 	t.Run("dql", func(t *testing.T) {
 		p := crowd()
 		pol := mustNew(t, "dql", Params{Min: 6 * time.Millisecond}) // starts far above
-		pol.(*dql).minUs = 300
+		pol.(*dql).airtime.min = 300
 		p.run(pol, 20*time.Second)
 		if got := p.limitUs(); got > 1.2*p.plateauUs {
 			t.Errorf("the limit is %.0f us, %.0f us already fill the driver queue", got, p.plateauUs)

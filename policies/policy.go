@@ -120,6 +120,9 @@ type Decision struct {
 	// was in the last decision and is in none now goes back to the radio's.
 	// The slice must not be changed after it was returned.
 	Stations []StationLimit
+	// QueueFrames is a limit of frames in driver and firmware, 0: not wanted. It
+	// is acted on only where the kernel has a tx_queue_limit file.
+	QueueFrames int
 	// Reason says in a few plain words why, for the log and for status.
 	Reason string
 }
