@@ -163,7 +163,10 @@ func TestWideRadios(t *testing.T) {
 			s.tun.env.Netlink = air
 			s.tun.Note(nl80211.InterfaceChanged, s.sim.Now())
 			s.run(time.Second)
-			s.tun.policy = s.p // refit made another
+			if s.tun.policy == policies.Policy(s.p) {
+				t.Error("the policy does not know the new rails")
+			}
+			s.tun.policy = s.p
 			mac := macs(s)[0]
 			s.p.d.Stations = []policies.StationLimit{{MAC: mac, AC: wlan.Uniform(1000, 0).AC}}
 			s.run(time.Second)

@@ -259,6 +259,7 @@ func TestOddTimes(t *testing.T) {
 		r.now = r.now.Add(jump)
 		r.load(-100, 50, 0) // of one moment, and throttled
 		r.tun.Step(r.now)
+		r.want(Tuning, "")
 		r.run(2*time.Second, 3000, 10, true)
 		r.want(Tuning, "")
 		if r.limits() != tuned {
