@@ -117,6 +117,8 @@ type daemon struct {
 	search chan struct{}
 	// found is closed after the first look.
 	found chan struct{}
+	// joined says that a station came.
+	joined chan struct{}
 
 	mu     sync.Mutex
 	config config.Config
@@ -139,6 +141,7 @@ func newDaemon(o Options) (*daemon, error) {
 		started: time.Now(),
 		search:  make(chan struct{}, 1),
 		found:   make(chan struct{}),
+		joined:  make(chan struct{}, 1),
 	}, nil
 }
 

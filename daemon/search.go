@@ -226,6 +226,11 @@ func (d *daemon) take(e nl80211.Event) {
 		d.searchSoon()
 	case nl80211.RegChanged:
 		return
+	case nl80211.StationAdded:
+		select {
+		case d.joined <- struct{}{}:
+		default:
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,8 +276,13 @@ func (d *daemon) followEvents(ctx context.Context) error {
 }
 
 // dumpEvery is the time between two station dumps. On ath10k one costs the
-// firmware a round trip for each station.
-const dumpEvery = 10 * time.Second
+// firmware a round trip for each station. The first ones, and those after a
+// station came, follow each other faster, from dumpFirst on: before the first
+// data a station's rate is that of its management frames.
+const (
+	dumpFirst = time.Second
+	dumpEvery = 10 * time.Second
+)
 
 // askStations asks netlink for what only it knows of stations: their rates.
 func (d *daemon) askStations(ctx context.Context) error {
@@ -284,8 +294,7 @@ func (d *daemon) askStations(ctx context.Context) error {
 		return nil
 	case <-d.found:
 	}
-	tick := time.NewTicker(dumpEvery)
-	defer tick.Stop()
+	wait := dumpFirst
 	for {
 		for _, r := range d.all() {
 			d.mu.Lock()
@@ -300,10 +309,22 @@ func (d *daemon) askStations(ctx context.Context) error {
 				r.noteStations(dump{name, stations})
 			}
 		}
+		later := time.After(wait)
 		select {
+		case <-d.joined:
+			wait = dumpFirst
+			later = time.After(wait)
+		case <-later:
+			wait = min(2*wait, dumpEvery)
+			continue
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		}
+		select {
+		case <-later:
+			wait = min(2*wait, dumpEvery)
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }

@@ -15,31 +15,35 @@ import (
 // side of it a radio is, since frames already sent count as pending until the
 // host serves their completion. So L is varied on purpose. One limit held for a
 // while is a trial; its result is ln E, E being the airtime delivered per time.
-// Every other trial is at L, and each of the others is judged against the mean
-// of its two neighbours, which cancels drift.
+// A trial at another limit is judged against the mean of the trials at L before
+// and after it, which cancels drift.
 //
 //   - The search tries L/2 and follows while that costs little; if the first
 //     half costs much it tries 2 L instead and follows while that gains much.
-//   - Then L is trimmed: trials a bit below L show the slope of the curve, which
-//     is steep below the knee and flat above it. L moves until a bit less costs
-//     trimTarget.
+//   - Then L moves in small steps. What is known of the step below L and of the
+//     one above it is kept as a mean with its error: L goes down when less
+//     clearly costs no more than it may, up when more clearly gains more than
+//     that. While neither is clear, more trials are made; when both are, L
+//     rests, and trials become rare.
 //   - Probes, now and then, try 2 L and L/2 again: the curve is not monotone,
-//     and where the driver queue is full it is flat, so a slope can mislead.
+//     and where the driver queue is full it is flat, so small steps can mislead.
+//
+// On a slow link a limit is a number of frames, and nothing happens between two
+// of them. There steps are whole frames.
 //
 // A window without demand says nothing and is skipped; when there is none for
-// longer, or the set of stations changes, the trial is thrown away and L held.
-// A change of E that so small a step of L cannot explain is the link's: the
-// search starts again.
+// longer, or a station with traffic comes or goes, the trial is thrown away and
+// L held. A change of E that so small a step of L cannot explain is the link's:
+// the search starts again.
 type delay struct {
 	minUs, maxUs, targetUs float64
 	meter                  meter
 
 	// limitUs is L.
 	limitUs float64
-	// floorUs keeps some frames of a slow link in the hardware queue.
-	floorUs float64
-	// raisedUs is a floor left by an upward probe that gained; it decays.
-	raisedUs float64
+	// frameUs is the airtime of a frame in the hardware queue, smoothed; 0 if
+	// unknown.
+	frameUs float64
 	// residencyUs is how long frames stay in the hardware queue at L.
 	residencyUs float64
 
@@ -54,9 +58,27 @@ type delay struct {
 	tried      kind
 
 	phase phase
-	// slope is the smoothed cost of the trials below L, over trims of them.
-	slope float64
-	trims int
+	// spent is what the search has given up so far, of ln E.
+	spent float64
+	// less is what the step below L costs, more what the one above it gains,
+	// lower what the step below that below L costs. moreFull says that the one
+	// above filled the driver queue.
+	lower, less, more evidence
+	moreFull          bool
+	noise             noise
+
+	// waiting is how many stations have packets waiting, smoothed, crowd what it
+	// was when it last was different enough to matter.
+	waiting, crowd float64
+
+	// level is ln E at L while it rests, smoothed; strayed counts trials in a row
+	// that were away from it.
+	level   float64
+	strayed int
+
+	// rest is how long L rests between trials, restUntil when it ends.
+	rest      time.Duration
+	restUntil time.Time
 
 	up, down probe
 }
@@ -68,7 +90,7 @@ const (
 	start    phase = iota // searching, direction not known yet
 	halving               // searching downwards
 	doubling              // searching upwards
-	trimming
+	stepping
 )
 
 // kind is what a trial is for.
@@ -76,13 +98,11 @@ type kind uint8
 
 const (
 	atL     kind = iota // what the others are compared with
-	below               // what a little less costs
+	below               // what a step down costs
+	above               // what a step up gains
 	halved              // what half would cost
 	doubled             // what twice as much would gain
 )
-
-// ratio is a trial's limit over L.
-var ratio = [...]float64{atL: 1, below: trimRatio, halved: 0.5, doubled: 2}
 
 // trial is one limit held until it is known what it delivers.
 type trial struct {
@@ -102,14 +122,43 @@ type trial struct {
 	odd int
 }
 
+// evidence is what trials of one step have shown: a mean of differences of
+// ln E.
+type evidence struct {
+	mean float64
+	n    float64
+}
+
+func (e *evidence) add(x float64) {
+	e.n = min(e.n+1, evidenceMemory)
+	e.mean += (x - e.mean) / e.n
+}
+
+// old is what evidence counts for when L has moved.
+func (e *evidence) old() evidence { return evidence{e.mean, min(e.n, 1)} }
+
+// noise is the variance of a single difference of ln E.
+type noise struct{ variance float64 }
+
+func (v *noise) learn(residual float64) {
+	r := min(residual*residual, 9*v.variance)
+	v.variance += (r - v.variance) / noiseMemory
+}
+
+// excess is how much longer than usual one has to measure for the usual error.
+func (v *noise) excess() float64 { return min(v.variance/(noiseFirst*noiseFirst), noiseMost) }
+
+// of is the standard error of a mean.
+func (v *noise) of(e *evidence) float64 { return math.Sqrt(v.variance / e.n) }
+
 // probe is the schedule of one kind of probe.
 type probe struct {
 	due   time.Time
 	every time.Duration
 }
 
-// The constants of the law. Where it is not said otherwise they come from runs
-// on real mac80211 over a virtual radio, and logs are natural ones.
+// The constants of the law; docs/control.md says what each was chosen by. Logs
+// are natural ones.
 const (
 	// startUs is where L starts: above the knee of a fast host, below the
 	// plateau of a full driver queue. From the kernel's 12000 us it once took
@@ -131,7 +180,7 @@ const (
 	// trips to find out that there is room again.
 	demandPatience = 2 * time.Second
 
-	// searchCost is the loss of ln E at half the limit that ends halving, and
+	// searchCost is the loss of ln E, over all halvings, that ends halving, and
 	// searchLoss one so big that twice the limit may gain probeGain: on a curve
 	// of 1 - exp(-L/knee) it would be 0.16.
 	searchCost = 0.03
@@ -141,49 +190,82 @@ const (
 	// driver queue is full.
 	fullCost = 0.02
 
-	// trimRatio less limit may cost trimTarget of ln E.
-	trimRatio  = 0.8
-	trimTarget = 0.010
-	// trimMemory is the weight of the past in the smoothed slope.
-	trimMemory = 0.6
-	// trimGain moves ln L per slope too much, within trimDown and trimUp per
-	// pair of trials: quick to give air back, slow to take queue away.
-	trimGain = 2.0
-	trimDown = 0.03
-	trimUp   = 0.06
-	// The first boldTrims go boldFactor times as far.
-	boldTrims  = 8
-	boldFactor = 2.0
+	// stepRatio is a step down, its inverse one up.
+	stepRatio = 0.8
+	// stepTarget of ln E per ln L is what queue may cost: on a curve of
+	// 1 - exp(-L/knee) it is where 1 % is lost. For a step of several frames no
+	// more than stepMost may be lost in all.
+	stepTarget = 0.05
+	stepMost   = 0.018
+	// fewFrames in a limit make frames the unit of steps, leastFrames is how
+	// many stay in the hardware queue: one in the air and one behind it.
+	// Between n-1 and n frames' airtime a limit holds n frames; framePart of the
+	// last one keeps away from either.
+	fewFrames   = 8
+	leastFrames = 2
+	framePart   = 0.1
 
-	// A probe comes probeFirst after the search; each that finds nothing makes
-	// the next wait twice as long, up to probeLast. Doubling is felt in the
-	// tail of latency and must stay below 4 % of the time.
-	probeFirst = 8 * time.Second
-	probeLast  = 32 * time.Second
+	// evidenceMemory is how many trials of a step are remembered, evidenceLeast
+	// how many make it count, unless one differs by evidenceClear errors.
+	evidenceMemory = 6
+	evidenceLeast  = 3
+	evidenceClear  = 4
+	// downErrors and upErrors are how sure a move must be, in standard errors:
+	// a step too much costs latency a little, one too few throughput.
+	downErrors = 1.0
+	upErrors   = 0.6
+	// evidenceBoth trials of either step make their mean count; below flatPart
+	// of what a step may cost it is too flat.
+	evidenceBoth = 2
+	flatPart     = 0.6
+	// noiseFirst is the standard deviation of a difference of ln E to begin
+	// with, noiseMemory the number of trials its variance is averaged over.
+	noiseFirst  = 0.0075
+	noiseMemory = 12
+	noiseMost   = 2.5
+
+	// restFirst is how long L rests once it is known to be right; each time that
+	// is confirmed it rests longer, up to restLast.
+	restFirst  = 6 * time.Second
+	restLast   = 40 * time.Second
+	restGrowth = 2
+
+	// After the search twice as much is tried once more, probeSoon, because TCP
+	// may still have been starting. Later probes come after probeEvery; each
+	// that finds nothing makes the next wait twice as long, up to probeLast.
+	// Doubling is felt in the tail of latency.
+	probeSoon  = 5 * time.Second
+	probeEvery = time.Minute
+	probeLast  = 8 * time.Minute
 	// probeGain and probeCost of ln E are what doubling must gain and what
 	// halving may cost to be followed.
 	probeGain = 0.035
 	probeCost = 0.018
-	// raisedKeep of an L that gained stays as a floor, which shrinks by a
-	// factor of e per raisedMemory.
-	raisedKeep   = 0.95
-	raisedMemory = 30 * time.Second
+
+	// A crowd has changed by crowdPart of it, and no less than crowdLeast.
+	crowdPart   = 0.35
+	crowdLeast  = 0.7
+	crowdMemory = 0.8
+
+	// L does not rest any longer when strayTrials in a row differ from its level by
+	// strayErrors of the noise of a difference, and by no less than strayLeast of
+	// ln E. The level is a mean over strayMemory trials.
+	strayTrials = 3
+	strayErrors = 4
+	strayLeast  = 0.04
+	strayMemory = 8
 
 	// linkChanged is the change of ln E that no step below L explains if two
 	// windows in a row show it, linkBroke if only one does.
 	linkChanged = 0.25
 	linkBroke   = 0.7
 
-	// floorFrames is how many frames' airtime a limit must be worth. AQL lets a
-	// queue exceed its limit by a frame, so this holds three: one in the air, one
-	// behind it, and one for when a completion comes late.
-	floorFrames = 2.5
-	// floorMemory is the weight of the past in the smoothed floor, floorSlack
-	// how much L may be below it before it is moved.
-	floorMemory = 0.5
-	floorSlack  = 0.95
-
-	// residencyMemory is the weight of the past in the smoothed residency.
+	// frameMemory is the weight of the past in the smoothed airtime of a frame,
+	// unless it differs by more than frameStep, in ln: then the link's rate did.
+	frameMemory = 0.9
+	frameStep   = 0.5
+	frameJump   = 0.5 // the weight then
+	// residencyMemory is the same of the residency.
 	residencyMemory = 0.7
 
 	// roundUs keeps written limits readable. AQL counts in units of 4 us.
@@ -205,13 +287,15 @@ func (d *delay) Name() string { return "delay" }
 func (d *delay) Decide(o *Observation) Decision {
 	delivered := d.meter.delivered(o)
 	d.reweigh(d.meter.shift)
-	d.raisedUs *= math.Exp(-o.Window.Seconds() / raisedMemory.Seconds())
 	switch {
 	case o.Fresh:
 		d.meter.reset()
 		d.restart()
+	case d.crowdChanged(o):
+		d.unlearn(o.Now)
 	case o.StationsChanged:
-		d.slope, d.trims = 0, 0 // L may be far from where it should be now
+		d.discard()
+	case d.meter.resourced:
 		d.discard()
 	case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
 		d.restart()
@@ -221,7 +305,7 @@ func (d *delay) Decide(o *Observation) Decision {
 		d.observe(o, delivered)
 	}
 	if o.demand() {
-		d.learnFloor(o)
+		d.learnFrame(o)
 	}
 	us := d.trial.limitUs
 	return Decision{Write: true, Limits: wlan.Uniform(us, threshold(o, us)), Reason: d.reason(o)}
@@ -234,11 +318,13 @@ func (d *delay) reason(o *Observation) string {
 		return "no demand: holding"
 	case k == below:
 		return "trying a little less"
+	case k == above:
+		return "trying a little more"
 	case k == halved:
 		return "trying half as much"
 	case k == doubled:
 		return "trying twice as much"
-	case d.phase != trimming:
+	case d.phase != stepping:
 		return "searching"
 	}
 	return "the smallest limit known to cost no airtime"
@@ -248,14 +334,43 @@ func (d *delay) reason(o *Observation) string {
 func (d *delay) reweigh(shift float64) {
 	d.before += shift
 	d.middle += shift
+	d.level += shift
 	d.trial.airtimeUs *= math.Exp(shift)
 }
 
 // restart forgets everything and begins the search at startUs.
 func (d *delay) restart() {
-	d.floorUs, d.raisedUs, d.residencyUs = 0, 0, 0
+	d.frameUs, d.residencyUs, d.spent = 0, 0, 0
+	d.noise.variance = noiseFirst * noiseFirst
 	d.limitUs = d.bound(startUs)
 	d.phase = start
+	d.discard()
+}
+
+// crowdChanged tells whether so many more or fewer stations want the air than
+// before that L may be wrong by a step or more.
+func (d *delay) crowdChanged(o *Observation) bool {
+	n := 0.0
+	for i := range o.Stations {
+		if o.Stations[i].BacklogPackets > 0 {
+			n++
+		}
+	}
+	d.waiting += (1 - crowdMemory) * (n - d.waiting)
+	if math.Abs(d.waiting-d.crowd) <= max(crowdLeast, crowdPart*d.crowd) {
+		return false
+	}
+	first := d.crowd == 0
+	d.crowd = d.waiting
+	return !first
+}
+
+// unlearn takes what is known of the steps about L back, which may be far from
+// where it should be now.
+func (d *delay) unlearn(now time.Time) {
+	if d.phase == stepping {
+		d.startStepping(now)
+	}
 	d.discard()
 }
 
@@ -269,12 +384,12 @@ func (d *delay) discard() {
 // the larger of the limits before and in it.
 func (d *delay) begin(k kind) {
 	was := d.trial
-	w := d.residencyUs * max(ratio[was.kind], ratio[k])
-	us := d.rail(d.limitUs * ratio[k])
+	us := d.rail(d.at(k))
+	w := d.residencyUs * max(float64(was.limitUs), us) / d.limitUs
 	d.trial = trial{
 		kind:    k,
 		limitUs: uint32(math.Round(us/roundUs)) * roundUs,
-		measure: within(measureMin, measureResidencies*w, measureMax),
+		measure: within(measureMin, max(measureResidencies*w, d.noise.excess()*float64(measureMin.Microseconds())), measureMax),
 	}
 	if d.trial.limitUs != was.limitUs || !d.hasBefore {
 		d.trial.settle = within(settleMin, settleResidencies*w, settleMax)
@@ -286,10 +401,53 @@ func within(lo time.Duration, us float64, hi time.Duration) time.Duration {
 	return min(max(time.Duration(us)*time.Microsecond, lo), hi)
 }
 
-// bound holds L within the floors and the rails. The rails win: they are what
-// the user asked for.
+// at is the limit of a kind of trial.
+func (d *delay) at(k kind) float64 {
+	switch k {
+	case below:
+		return d.step(stepRatio)
+	case above:
+		return d.step(1 / stepRatio)
+	case halved:
+		return d.bound(d.limitUs / 2)
+	case doubled:
+		return d.bound(d.limitUs * 2)
+	}
+	return d.limitUs
+}
+
+// step is the limit one step from L: a ratio, or a frame if that is more.
+func (d *delay) step(ratio float64) float64 {
+	us := d.limitUs * ratio
+	if n := d.frames(d.limitUs); n > 0 && d.frames(us) == n {
+		if ratio < 1 {
+			n--
+		} else {
+			n++
+		}
+		us = (float64(n-1) + framePart) * d.frameUs
+	}
+	return d.bound(us)
+}
+
+// frames is how many frames a limit holds in the hardware queue, 0 if they are
+// too many to tell: AQL lets a frame go while the airtime of those before it is
+// below the limit.
+func (d *delay) frames(us float64) int {
+	if d.frameUs <= 0 || us > fewFrames*d.frameUs {
+		return 0
+	}
+	return max(int(math.Ceil(us/d.frameUs)), 1)
+}
+
+// bound holds a limit within the rails and above the least number of frames,
+// away from where the number of frames is in doubt. The rails win: they are
+// what the user asked for.
 func (d *delay) bound(us float64) float64 {
-	return d.rail(max(us, d.floorUs, d.raisedUs))
+	if n := d.frames(us); n > 0 {
+		us = (float64(max(n, leastFrames)-1) + framePart) * d.frameUs
+	}
+	return d.rail(us)
 }
 
 // rail holds a limit within the rails and below the cap that the target sets.
@@ -310,20 +468,24 @@ func (d *delay) move(us float64) {
 	d.limitUs = us
 }
 
-// learnFloor follows the airtime of a frame: where the rate drops, L is lifted
+// learnFrame follows the airtime of a frame: where the rate drops, L is lifted
 // at once, long before a trial would show why.
-func (d *delay) learnFloor(o *Observation) {
+func (d *delay) learnFrame(o *Observation) {
 	frame := d.meter.frameAirtime(o)
 	if frame <= 0 {
 		return
 	}
-	if d.floorUs == 0 {
-		d.floorUs = floorFrames * frame
+	memory := frameMemory
+	switch {
+	case d.frameUs == 0:
+		memory = 0
+	case math.Abs(math.Log(frame/d.frameUs)) > frameStep:
+		memory = frameJump
 	}
-	d.floorUs += (1 - floorMemory) * (floorFrames*frame - d.floorUs)
-	if d.limitUs < floorSlack*d.bound(d.floorUs) {
-		d.move(d.floorUs)
-		d.discard()
+	d.frameUs += (1 - memory) * (frame - d.frameUs)
+	if n := d.frames(d.limitUs); n > 0 && n < leastFrames && d.bound(d.limitUs) > d.limitUs {
+		d.move(d.limitUs)
+		d.unlearn(o.Now)
 	}
 }
 
@@ -334,7 +496,8 @@ func (d *delay) observe(o *Observation, delivered float64) {
 		return // a window under other limits teaches nothing
 	}
 	lnE := math.Log(delivered / float64(o.Window.Microseconds()))
-	if !o.demand() && !(t.kind == doubled && lnE > d.before) {
+	more := t.kind == doubled || t.kind == above
+	if !o.demand() && !(more && lnE > d.before) {
 		// Senders may need a while to fill the queue again after a smaller
 		// limit; what they deliver without filling it is a lower bound.
 		if t.waited += o.Window; t.waited > demandPatience {
@@ -401,8 +564,14 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 	d.before, d.hasBefore = lnE, true
 	switch d.tried {
 	case atL:
+		d.watch(now, lnE)
 	case below:
-		d.trim(-gain, full)
+		d.weigh(&d.less, -gain)
+		d.decide(now, full)
+	case above:
+		d.moreFull = d.middleFull
+		d.weigh(&d.more, gain)
+		d.decide(now, full)
 	default:
 		d.leap(now, gain, full)
 	}
@@ -410,20 +579,133 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 	d.begin(d.next(now))
 }
 
+// watch ends the rest when what is delivered at L is not what it was: the place
+// of the knee may have changed with it.
+func (d *delay) watch(now time.Time, lnE float64) {
+	if d.strayed == 0 && d.rest == 0 {
+		d.level = lnE
+	}
+	off := lnE - d.level
+	if math.Abs(off) < max(strayLeast, strayErrors*math.Sqrt(d.noise.variance)) {
+		d.strayed = 0
+		d.level += off / strayMemory
+		return
+	}
+	if d.strayed++; d.strayed < strayTrials {
+		return
+	}
+	d.level, d.strayed = lnE, 0
+	d.lower, d.less, d.more = d.lower.old(), d.less.old(), d.more.old()
+	d.rest, d.restUntil = 0, now
+}
+
+// weigh takes the result of a step's trial in.
+func (d *delay) weigh(e *evidence, x float64) {
+	if e.n > 0 {
+		d.noise.learn((x - e.mean) * math.Sqrt(e.n/(e.n+1)))
+	}
+	e.add(x)
+}
+
+// allowed is what a step from a limit down to another may cost.
+func allowed(from, to float64) float64 { return min(stepTarget*math.Log(from/to), stepMost) }
+
+// decide moves L if what is known of the steps about it says so, and lets it
+// rest if it says that L is right.
+//
+// TCP takes seconds to fill a larger queue, and stumbles over a smaller one at
+// once. So trials show more to gain less than it does, and less to cost more.
+// Their mean is free of that.
+func (d *delay) decide(now time.Time, full bool) {
+	down, up := d.at(below), d.at(above)
+	less, more := allowed(d.limitUs, down), allowed(up, d.limitUs)
+	both, bothErr := d.both()
+	switch {
+	case full && d.tried == below && d.less.mean < fullCost:
+		d.stepDown(now, down)
+	case d.sure(&d.less, -1) < less && !d.wasSteep(less), both+downErrors*bothErr < flatPart*less && !d.wasSteep(less):
+		d.stepDown(now, down)
+	case d.moreFull:
+		d.settle(now)
+	case d.sure(&d.more, +1) > more, both-upErrors*bothErr > less && both < math.MaxFloat64:
+		d.stepUp(now, up)
+	default:
+		d.settle(now)
+	}
+}
+
+// settle lets L rest if more trials would hardly change what is known.
+func (d *delay) settle(now time.Time) {
+	if d.room(below) && d.less.n < evidenceMemory/2 || d.room(above) && d.more.n < evidenceMemory/2 {
+		return
+	}
+	d.rest = min(max(restFirst, restGrowth*d.rest), restLast)
+	d.restUntil = now.Add(d.rest)
+	d.lower.n = max(d.lower.n-1, 0) // may be out of date some day
+}
+
+// both is the mean over the two steps about L and its error; infinite while not
+// enough is known, and where a step is a frame: there the knee is a corner.
+func (d *delay) both() (mean, err float64) {
+	if d.less.n < evidenceBoth || d.more.n < evidenceBoth || d.frames(d.limitUs) > 0 {
+		return math.MaxFloat64, 0
+	}
+	return (d.less.mean + d.more.mean) / 2, math.Sqrt(d.noise.variance*(1/d.less.n+1/d.more.n)) / 2
+}
+
+// wasSteep tells whether L would be sent back from the step below it.
+func (d *delay) wasSteep(allowed float64) bool {
+	return d.lower.n > 0 && (d.lower.mean+d.less.mean)/2 > allowed
+}
+
+// sure is what the evidence says less its error in favour of a move: upwards
+// (+1) the least it may gain, downwards (-1) the most it may cost. Without
+// enough evidence it forbids the move.
+func (d *delay) sure(e *evidence, direction float64) float64 {
+	if e.n == 0 {
+		return -direction * math.MaxFloat64
+	}
+	err := d.noise.of(e)
+	if e.n < evidenceLeast && math.Abs(e.mean) < evidenceClear*err {
+		return -direction * math.MaxFloat64
+	}
+	if direction > 0 {
+		return e.mean - upErrors*err
+	}
+	return e.mean + downErrors*err
+}
+
+// stepDown and stepUp move L by a step. What was known of the way there is now
+// known of the way back, for as long as there is no better.
+func (d *delay) stepDown(now time.Time, us float64) {
+	d.more, d.less, d.lower = d.less.old(), d.lower.old(), evidence{}
+	d.stepped(now, us, below)
+}
+
+func (d *delay) stepUp(now time.Time, us float64) {
+	d.lower, d.less, d.more = d.less, d.more.old(), evidence{}
+	d.stepped(now, us, above)
+}
+
+func (d *delay) stepped(now time.Time, us float64, to kind) {
+	d.move(us)
+	d.before, d.hasBefore = d.middle, d.tried == to
+	d.moreFull = false
+	d.rest /= 2
+	d.restUntil = now
+}
+
 // leap acts on what a trial at half or twice L gained; full tells that the
 // driver queue is full at L.
 func (d *delay) leap(now time.Time, gain float64, full bool) {
 	k := d.tried
 	if d.follows(gain, full) {
-		d.raisedUs = 0
-		d.move(d.limitUs * ratio[k])
+		d.spent -= gain
+		d.move(d.at(k))
 		d.before = d.middle
 		switch {
-		case d.phase == trimming && k == doubled:
-			d.raisedUs = raisedKeep * d.limitUs
-			d.startTrimming(now)
-		case d.phase == trimming:
-			d.startTrimming(now)
+		case d.phase == stepping:
+			d.startStepping(now)
 		case k == doubled:
 			d.phase = doubling
 		default:
@@ -432,10 +714,10 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 		return
 	}
 	switch {
-	case d.phase == start && gain < -searchLoss && !full:
+	case d.phase == start && k == halved && gain < -searchLoss && !full:
 		d.phase = doubling
-	case d.phase != trimming:
-		d.startTrimming(now)
+	case d.phase != stepping:
+		d.startStepping(now)
 	case k == doubled:
 		d.up.rarer(now)
 	default:
@@ -443,12 +725,18 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 	}
 }
 
-// startTrimming forgets the slope of another L, and has probes soon.
-func (d *delay) startTrimming(now time.Time) {
-	d.phase = trimming
-	d.slope, d.trims = 0, 0
-	d.up.reset(now)
-	d.down.reset(now)
+// startStepping forgets the steps about another L, and has probes soon.
+func (d *delay) startStepping(now time.Time) {
+	if us := d.bound(d.limitUs); us != d.limitUs {
+		d.move(us) // to whole frames
+		d.hasBefore = false
+	}
+	d.phase = stepping
+	d.lower, d.less, d.more = evidence{}, evidence{}, evidence{}
+	d.moreFull = false
+	d.rest, d.restUntil = 0, now
+	d.up.reset(now.Add(probeSoon))
+	d.down.reset(now.Add(probeEvery))
 }
 
 // follows decides whether L goes to where the last trial was.
@@ -456,10 +744,10 @@ func (d *delay) follows(gain float64, full bool) bool {
 	switch {
 	case d.tried == doubled:
 		return gain > probeGain && !d.middleFull // never into a full queue
-	case d.phase == trimming && !full:
+	case d.phase == stepping && !full:
 		return gain > -probeCost
 	}
-	return gain > -searchCost
+	return gain > d.spent-searchCost
 }
 
 // next chooses what to compare L with.
@@ -469,46 +757,54 @@ func (d *delay) next(now time.Time) kind {
 		return doubled
 	case (d.phase == start || d.phase == halving) && d.room(halved):
 		return halved
-	case d.phase != trimming:
-		d.startTrimming(now)
+	case d.phase == start && d.room(doubled):
+		return doubled
+	case d.phase != stepping:
+		d.startStepping(now)
+	}
+	switch {
+	case !d.hasBefore:
+		return atL
 	case !now.Before(d.up.due) && d.room(doubled):
 		return doubled
 	case !now.Before(d.down.due) && d.room(halved):
 		return halved
+	case now.Before(d.restUntil):
+		return atL
 	}
-	return below
+	return d.nextStep()
 }
 
-// room tells whether a trial of this kind would be far enough from L.
+// nextStep chooses between a step down and one up: the one less is known of.
+func (d *delay) nextStep() kind {
+	down, up := d.room(below), d.room(above)
+	switch {
+	case down && (!up || d.less.n <= d.more.n):
+		return below
+	case up:
+		return above
+	}
+	return atL
+}
+
+// room tells whether a trial of this kind would be far enough from L, on its
+// side.
 func (d *delay) room(k kind) bool {
-	us := d.limitUs * ratio[k]
-	return math.Abs(math.Log(d.bound(us)/d.limitUs)) > 0.5*math.Abs(math.Log(ratio[k]))
+	far := math.Log(d.at(k) / d.limitUs)
+	switch k {
+	case below:
+		return far < math.Log(stepRatio)/2
+	case above:
+		return far > -math.Log(stepRatio)/2
+	case halved:
+		return far < -math.Ln2/2
+	}
+	return far > math.Ln2/2
 }
 
-// trim moves L by what a little less costs.
-func (d *delay) trim(cost float64, full bool) {
-	memory := trimMemory
-	if d.trims == 0 {
-		memory = 0
-	}
-	d.slope = memory*d.slope + (1-memory)*cost
-	by := min(max(trimGain*(d.slope-trimTarget), -trimDown), trimUp)
-	if d.trims < boldTrims {
-		by *= boldFactor
-	}
-	if full && cost < fullCost {
-		by = math.Log(trimRatio)
-	}
-	d.trims++
-	d.move(d.limitUs * math.Exp(by))
-}
-
-func (p *probe) reset(now time.Time) {
-	p.every = probeFirst
-	p.due = now.Add(p.every)
-}
+func (p *probe) reset(due time.Time) { p.due, p.every = due, probeEvery }
 
 func (p *probe) rarer(now time.Time) {
-	p.every = min(2*p.every, probeLast)
 	p.due = now.Add(p.every)
+	p.every = min(2*p.every, probeLast)
 }

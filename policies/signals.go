@@ -23,10 +23,30 @@ const (
 	rateStep = 0.2
 )
 
+// What a byte costs in full aggregates: those of 802.11n and 802.11ac have up to
+// 64 frames, drivers and regulation end them at 4 ms or so, and between two of
+// them the medium is idle, contended for, and takes preambles and a block ack.
+const (
+	aggregateFrames = 64
+	aggregateUs     = 4000
+	accessUs        = 250
+)
+
+// byteUs is the airtime of a byte in full aggregates, in microseconds.
+func byteUs(kbps uint64) float64 {
+	perByte := 8000 / float64(kbps)
+	return perByte * (1 + accessUs/min(aggregateUs, aggregateFrames*mtuBytes*perByte))
+}
+
 // meter weighs what was sent to each station with that station's airtime per
 // byte. Bytes alone would measure who gets the air, booked airtime would count
-// waste as delivery: this is the airtime the bytes would have taken at each
-// station's usual efficiency.
+// waste as delivery: this is the airtime the bytes would have taken in full
+// aggregates, so that it does not matter who gets the air, only how it is used.
+//
+// Booked airtime would do for that only if drivers measured it: ath10k adds 16 us
+// to each frame (ath10k_mac_update_airtime), which makes a fast station's bytes
+// twice as dear. Where the rate is known it decides; booked airtime then only
+// tells that the rate has changed since, and stands in where there is none.
 type meter struct {
 	// shift is by how much, in ln, the last window is more than it would have
 	// been in the weights of the window before. What was measured earlier is
@@ -35,6 +55,9 @@ type meter struct {
 	// stepped is set when a station's rate changed: the past cannot be brought
 	// up to date then.
 	stepped bool
+	// resourced is set when a weight comes from elsewhere than before, which says
+	// nothing about the link.
+	resourced bool
 
 	costs, spare []cost // sorted by address, as Observation.Stations
 }
@@ -46,6 +69,10 @@ type cost struct {
 	airtimeUs, txBytes float64
 	// usPerByte is the weight in use, 0 when nothing is known.
 	usPerByte float64
+	// rateKbps is the rate the weight is of, bookedThen what a byte was booked at
+	// when that rate was new; 0 if unknown.
+	rateKbps   uint64
+	bookedThen float64
 	// odd counts windows in a row whose bytes cost something else altogether:
 	// two of them are a new rate.
 	odd int
@@ -73,7 +100,7 @@ func (m *meter) delivered(o *Observation) float64 {
 }
 
 // grown is by how much pending airtime is more than at the end of the window
-// before. AQL's estimate leaves contention out, so this is a bit too little.
+// before, in the meter's weights.
 func (m *meter) grown(o *Observation) float64 {
 	grown := 0.0
 	for i := range o.Stations {
@@ -82,11 +109,20 @@ func (m *meter) grown(o *Observation) float64 {
 			pending += max(float64(us), 0)
 		}
 		if c := &m.costs[i]; c.hasPending {
-			grown += pending - c.pendingUs
+			grown += (pending - c.pendingUs) * c.overhead()
 		}
 		m.costs[i].pendingUs, m.costs[i].hasPending = pending, true
 	}
 	return grown
+}
+
+// overhead is what the meter counts for AQL's estimate, which leaves contention
+// out.
+func (c *cost) overhead() float64 {
+	if c.rateKbps == 0 {
+		return 1
+	}
+	return byteUs(c.rateKbps) * float64(c.rateKbps) / 8000
 }
 
 // sent is the airtime sent to the hardware in a window.
@@ -94,10 +130,15 @@ func (m *meter) sent(o *Observation) float64 {
 	m.follow(o.Stations)
 	forget := math.Exp(-o.Window.Seconds() / costMemory.Seconds())
 	before := m.weigh(o.Stations)
-	m.stepped = false
+	m.stepped, m.resourced = false, false
 	for i := range o.Stations {
-		if m.costs[i].learn(&o.Stations[i], forget, o.Window) {
+		c := &m.costs[i]
+		kbps, known := c.rateKbps, c.usPerByte > 0
+		if c.learn(&o.Stations[i], forget, o.Window) {
 			m.stepped = true
+		}
+		if known && (kbps == 0) != (c.rateKbps == 0) {
+			m.resourced = true
 		}
 	}
 	airtime := m.weigh(o.Stations)
@@ -154,24 +195,67 @@ func (c *cost) learn(s *Station, forget float64, window time.Duration) (stepped 
 	}
 	c.airtimeUs += float64(s.AirtimeUs)
 	c.txBytes += float64(s.TxBytes)
-	switch {
-	case c.airtimeUs > 0 && c.txBytes > 0:
-		c.usPerByte = c.airtimeUs / c.txBytes
-	case s.RateKbps > 0:
-		us := 8000 / float64(s.RateKbps)
-		stepped = c.usPerByte > 0 && math.Abs(math.Log(us/c.usPerByte)) > rateStep
-		c.usPerByte = us
+	booked := 0.0
+	if c.airtimeUs > 0 && c.txBytes > 0 {
+		booked = c.airtimeUs / c.txBytes
 	}
+	us := c.atRate(s.RateKbps, booked)
+	if us == 0 {
+		us = booked
+	}
+	if us == 0 {
+		return stepped
+	}
+	if c.rateKbps > 0 && c.usPerByte > 0 && math.Abs(math.Log(us/c.usPerByte)) > rateStep {
+		stepped = true
+	}
+	c.usPerByte = us
 	return stepped
+}
+
+// Booked airtime is never much less than a byte's own time at the rate, and
+// never more than rateDoubt times that and dearestUs: else the rate is that of a
+// management frame, or of a probe, or old.
+const (
+	rateDoubt = 4
+	dearestUs = 0.03
+)
+
+// atRate is the weight at a rate, which may be seconds old, or 0 if there is
+// none to be believed. Where bytes have become cheaper or dearer since it was
+// new, the rate has changed by as much.
+func (c *cost) atRate(kbps uint64, booked float64) float64 {
+	if kbps == 0 {
+		c.rateKbps = 0
+		return 0
+	}
+	perByte := 8000 / float64(kbps)
+	if booked > 0 && (booked < perByte/2 || booked > rateDoubt*perByte+dearestUs) {
+		if c.rateKbps == 0 || kbps == c.rateKbps && c.bookedThen == 0 {
+			c.rateKbps = 0
+			return 0
+		}
+		kbps = c.rateKbps // what it was before
+	}
+	if kbps != c.rateKbps || c.bookedThen == 0 {
+		c.rateKbps, c.bookedThen = kbps, booked
+	}
+	us := byteUs(kbps)
+	if booked > 0 && c.bookedThen > 0 {
+		if since := math.Log(booked / c.bookedThen); math.Abs(since) > costStep/2 {
+			us *= math.Exp(since)
+		}
+	}
+	return us
 }
 
 // oddNext is odd with one window more.
 func (c *cost) oddNext(s *Station, window time.Duration) int {
-	if c.usPerByte == 0 || s.TxBytes == 0 || float64(s.AirtimeUs) < stepShare*float64(window.Microseconds()) {
+	if c.txBytes == 0 || c.airtimeUs == 0 || s.TxBytes == 0 || float64(s.AirtimeUs) < stepShare*float64(window.Microseconds()) {
 		return 0
 	}
 	now := float64(s.AirtimeUs) / float64(s.TxBytes)
-	if math.Abs(math.Log(now/c.usPerByte)) < costStep {
+	if math.Abs(math.Log(now*c.txBytes/c.airtimeUs)) < costStep {
 		return 0
 	}
 	return c.odd + 1
@@ -238,27 +322,14 @@ func (o *Observation) residency() float64 {
 // bytes that mac80211 adds for its estimate (ieee80211_tx_dequeue).
 const mtuBytes = 1538
 
-// frameAirtime is how much airtime AQL books for a typical frame in the
-// hardware queue, in microseconds: measured where the driver counts frames,
-// else what a full frame costs at the mean speed (each station may hold the
-// same airtime, so fast ones have more frames there); 0 if unknown.
+// frameAirtime is the airtime of a full frame, in microseconds, to the stations
+// that most is sent to; 0 if unknown. What the driver counts, pending airtime by
+// pending frames, is less the more small frames are among them.
 func (m *meter) frameAirtime(o *Observation) float64 {
-	if o.Frames.N > 0 && o.Pending.N > 0 {
-		if o.Frames.Mean <= 0 || o.Pending.Mean <= 0 {
-			return 0
-		}
-		return o.Pending.Mean / o.Frames.Mean
-	}
-	bytesPerUs, n := 0.0, 0
-	for i := range o.Stations {
-		if w := m.costs[i].usPerByte; w > 0 && o.Stations[i].Active {
-			bytesPerUs, n = bytesPerUs+1/w, n+1
-		}
-	}
-	if n == 0 {
+	if o.TxBytes == 0 || !m.known() {
 		return 0
 	}
-	return mtuBytes * float64(n) / bytesPerUs
+	return mtuBytes * m.weigh(o.Stations) / float64(o.TxBytes)
 }
 
 const (
