@@ -412,7 +412,10 @@ func (f moodyFile) ReadFresh(p []byte) (int, error) {
 func (m *moody) Open(name string) (tree.File, error) {
 	m.do(name)
 	f, err := m.FS.Open(name)
-	return moodyFile{f, func() { m.do(name) }}, err
+	if err != nil {
+		return nil, err
+	}
+	return moodyFile{f, func() { m.do(name) }}, nil
 }
 
 func (m *moody) Write(name string, p []byte) error {
