@@ -120,6 +120,7 @@ DISTROS := amd64:amd64 arm64:arm64 arm6:arm riscv64:riscv64
 
 .PHONY: dist
 dist: $(PLATFORMS:%=dist/build/%) ## packages for Debian, Fedora, Alpine, OpenWrt, and archives, into dist/
+	@rm -f dist/*.deb dist/*.rpm dist/*.apk dist/*.ipk dist/*.tar.xz
 	@for pair in $(DISTROS); do for p in deb rpm apk; do \
 		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p $$p -t dist/ || exit; \
 	done; done
@@ -132,6 +133,15 @@ dist: $(PLATFORMS:%=dist/build/%) ## packages for Debian, Fedora, Alpine, OpenWr
 			--transform 's|^\.|airtuned-$(PKGVERSION)|' -cf - . | xz -T1 >dist/airtuned-$(PKGVERSION)-linux-$$arch.tar.xz || exit; \
 	done
 	@cd dist && sha256sum *.deb *.rpm *.apk *.ipk *.tar.xz >SHA256SUMS
+	@echo VERSION=$(VERSION) PKGVERSION=$(PKGVERSION) SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) >dist/build/made-with
+
+.PHONY: dist-check
+dist-check: dist ## hold the packages against packaging/contents, and build them twice
+	packaging/check.sh
+
+.PHONY: debian-test
+debian-test: dist ## install the package on Debian with systemd as PID 1, in the lab's kernel (RELEASE=trixie; as root)
+	packaging/debian/test.sh dist/airtuned_*_amd64.deb $(RELEASE)
 
 # What goes into the packages and is not in the repository. Completions are the
 # same everywhere and come from the binary of this machine.
