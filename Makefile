@@ -99,6 +99,17 @@ dist/airtuned-linux-%: FORCE
 	@mkdir -p dist
 	GOOS=linux GOARCH=$* GOMIPS=softfloat GOARM=6 $(BUILD) -o $@ ./cmd/airtuned
 
+# The binaries run, and say the same everywhere: what differs between machines is
+# the size of int, the order of bytes and the alignment, and all are here.
+QEMU := mips mipsle:mipsel arm arm64:aarch64 riscv64
+
+.PHONY: cross-test
+cross-test: cross build ## run the binaries of other machines under qemu-user
+	@command -v qemu-mips-static >/dev/null || { echo "qemu is missing: apt-get install qemu-user-static" >&2; exit 1; }
+	@for pair in $(QEMU); do \
+		packaging/cross.sh ./airtuned "qemu-$${pair#*:}-static dist/airtuned-linux-$${pair%:*}" || exit; \
+	done
+
 .PHONY: size
 size: dist/airtuned-linux-mipsle ## the size of the smallest target's binary, plain and compressed
 	@printf 'mipsle, stripped: %d bytes\n' $$(stat -c %s $<)
@@ -121,6 +132,9 @@ DISTROS := amd64:amd64 arm64:arm64 arm6:arm riscv64:riscv64
 .PHONY: dist
 dist: $(PLATFORMS:%=dist/build/%) ## packages for Debian, Fedora, Alpine, OpenWrt, and archives, into dist/
 	@rm -f dist/*.deb dist/*.rpm dist/*.apk dist/*.ipk dist/*.tar.xz
+	@# apk has the scripts' own times.
+	@mkdir -p dist/build/scripts && cp packaging/scripts/*.sh dist/build/scripts/ && \
+		touch -d @$(SOURCE_DATE_EPOCH) dist/build/scripts/*
 	@for pair in $(DISTROS); do for p in deb rpm apk; do \
 		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p $$p -t dist/ || exit; \
 	done; done

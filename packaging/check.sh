@@ -45,8 +45,8 @@ list_rpm() {
 list_apk() {
 	# Three tars, of which only the last has its end.
 	mkdir "$work/apk"
-	tar -C "$work/apk" --ignore-zeros -xzf "$1" .PKGINFO .post-install .pre-deinstall .post-deinstall
-	tar --ignore-zeros -tvzf "$1" | files | grep -v ' /\.'
+	tar -C "$work/apk" --warning=no-unknown-keyword --ignore-zeros -xzf "$1" .PKGINFO .post-install .pre-deinstall .post-deinstall
+	tar --warning=no-unknown-keyword --ignore-zeros -tvzf "$1" | files | grep -v ' /\.'
 	echo "scripts: .post-install .pre-deinstall .post-deinstall"
 	shell "$work"/apk/.*install
 }
@@ -57,10 +57,10 @@ list_ipk() {
 	tar -C "$dir" -xzf "$1"
 	tar -tvzf "$dir/data.tar.gz" | files
 	tar -C "$dir/control" -xzf "$dir/control.tar.gz"
-	[[ ! -e $dir/control/conffiles ]] || echo "conffiles: $(paste -sd' ' "$dir/control/conffiles")"
+	[[ ! -s $dir/control/conffiles ]] || echo "conffiles: $(paste -sd' ' "$dir/control/conffiles")"
 	local scripts
 	mapfile -t scripts < <(cd "$dir/control" && ls post* pre* 2>/dev/null)
-	echo "scripts: ${scripts[*]}"
+	echo "scripts: ${scripts[*]:-none}"
 	shell "${scripts[@]/#/$dir/control/}"
 }
 
@@ -87,7 +87,7 @@ check ipk luci dist/luci-app-airtuned_*_all.ipk
 
 # The same again, elsewhere and with other times.
 mkdir "$work/copy"
-git ls-files -z | xargs -0 cp --parents -t "$work/copy"
+git ls-files -z | tar -c --null -T - | tar -C "$work/copy" -x
 find "$work/copy" -type f -exec touch -d '2001-02-03' {} +
 read -ra made_with <dist/build/made-with
 make -s -C "$work/copy" dist "${made_with[@]}" PLATFORMS="amd64 mips" DISTROS=amd64:amd64 IPKS=mips_24kc:mips >/dev/null
