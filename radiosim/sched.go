@@ -63,14 +63,15 @@ func (l *activeList) remove(t *txq) {
 }
 
 // scheduleTxq puts a queue on the list of active ones
-// (__ieee80211_schedule_txq). One without packets stays for a while, so that a
-// station keeps its place between two bursts.
+// (__ieee80211_schedule_txq). One without packets stays for a while if it owes
+// airtime (ieee80211_txq_keep_active), so that nobody gets rid of a debt by a
+// pause.
 func (s *Sim) scheduleTxq(t *txq) {
 	if t.scheduled {
 		return
 	}
 	hasQueue := t.backlogPackets > 0
-	if !hasQueue && s.now-t.lastActive > airtimeActive {
+	if a := &t.sta.airtime[t.ac]; !hasQueue && (a.deficit-a.pending >= 0 || s.now-t.lastActive > airtimeActive) {
 		return
 	}
 	l := &s.active[t.ac]
