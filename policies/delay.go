@@ -203,7 +203,7 @@ const (
 	// last one keeps away from either.
 	fewFrames   = 8
 	leastFrames = 2
-	framePart   = 0.1
+	framePart   = 0.05
 
 	// evidenceMemory is how many trials of a step are remembered, evidenceLeast
 	// how many make it count, unless one differs by evidenceClear errors.

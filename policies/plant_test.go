@@ -79,6 +79,9 @@ func (p *plant) window() *Observation {
 	}
 	for i := range p.stations {
 		s := Station{MAC: wlan.MAC{2, 0, 0, 0, 0, byte(i)}, Active: true, RateKbps: uint64(1538 * 8000 / p.frameUs)}
+		if !p.idle {
+			s.BacklogPackets = 20
+		}
 		if !p.noAirtime {
 			s.AirtimeUs = uint64(air) / uint64(p.stations)
 		}

@@ -322,14 +322,22 @@ func (o *Observation) residency() float64 {
 // bytes that mac80211 adds for its estimate (ieee80211_tx_dequeue).
 const mtuBytes = 1538
 
-// frameAirtime is the airtime of a full frame, in microseconds, to the stations
-// that most is sent to; 0 if unknown. What the driver counts, pending airtime by
-// pending frames, is less the more small frames are among them.
+// frameAirtime is the airtime of a full frame, in microseconds, to those stations
+// for which packets wait that most is sent to; 0 if unknown. What the driver
+// counts, pending airtime by pending frames, is less the more small frames are
+// among them.
 func (m *meter) frameAirtime(o *Observation) float64 {
-	if o.TxBytes == 0 || !m.known() {
+	us, bytes := 0.0, 0.0
+	for i := range o.Stations {
+		if s, w := &o.Stations[i], m.costs[i].usPerByte; s.BacklogPackets > 0 && w > 0 {
+			us += float64(s.TxBytes) * w
+			bytes += float64(s.TxBytes)
+		}
+	}
+	if bytes == 0 {
 		return 0
 	}
-	return mtuBytes * m.weigh(o.Stations) / float64(o.TxBytes)
+	return mtuBytes * us / bytes
 }
 
 const (
