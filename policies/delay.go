@@ -76,6 +76,11 @@ type delay struct {
 	level   float64
 	strayed int
 
+	// strangers counts windows in a row in which the air was used by other
+	// stations than L was found with; acquaint is set when these are to be known.
+	strangers int
+	acquaint  bool
+
 	// rest is how long L rests between trials, restUntil when it ends.
 	rest      time.Duration
 	restUntil time.Time
@@ -242,6 +247,11 @@ const (
 	probeGain = 0.035
 	probeCost = 0.018
 
+	// Stations are strangers when they use strangeMost of the air in
+	// strangeWindows windows in a row.
+	strangeMost    = 0.5
+	strangeWindows = 2
+
 	// A crowd has changed by crowdPart of it, and no less than crowdLeast.
 	crowdPart   = 0.35
 	crowdLeast  = 0.7
@@ -291,6 +301,8 @@ func (d *delay) Decide(o *Observation) Decision {
 	case o.Fresh:
 		d.meter.reset()
 		d.restart()
+	case d.estranged(o):
+		d.restart()
 	case d.crowdChanged(o):
 		d.unlearn(o.Now)
 	case o.StationsChanged:
@@ -306,6 +318,10 @@ func (d *delay) Decide(o *Observation) Decision {
 	}
 	if o.demand() {
 		d.learnFrame(o)
+		if d.phase != stepping || d.acquaint {
+			d.meter.acquaint(o.Stations)
+			d.acquaint = false
+		}
 	}
 	us := d.trial.limitUs
 	return Decision{Write: true, Limits: wlan.Uniform(us, threshold(o, us)), Reason: d.reason(o)}
@@ -345,6 +361,17 @@ func (d *delay) restart() {
 	d.limitUs = d.bound(startUs)
 	d.phase = start
 	d.discard()
+}
+
+// estranged tells whether most of the air is used by stations that L was not
+// found with.
+func (d *delay) estranged(o *Observation) bool {
+	if !o.demand() || d.phase != stepping || d.meter.strange < strangeMost {
+		d.strangers = 0
+		return false
+	}
+	d.strangers++
+	return d.strangers >= strangeWindows
 }
 
 // crowdChanged tells whether so many more or fewer stations want the air than
@@ -639,6 +666,7 @@ func (d *delay) settle(now time.Time) {
 	if d.room(below) && d.less.n < evidenceMemory/2 || d.room(above) && d.more.n < evidenceMemory/2 {
 		return
 	}
+	d.acquaint = true
 	d.rest = min(max(restFirst, restGrowth*d.rest), restLast)
 	d.restUntil = now.Add(d.rest)
 	d.lower.n = max(d.lower.n-1, 0) // may be out of date some day

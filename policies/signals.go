@@ -59,6 +59,10 @@ type meter struct {
 	// nothing about the link.
 	resourced bool
 
+	// strange is the part of the airtime, 0 to 1, that went to stations not
+	// acquainted.
+	strange float64
+
 	costs, spare []cost // sorted by address, as Observation.Stations
 }
 
@@ -73,12 +77,21 @@ type cost struct {
 	// when that rate was new; 0 if unknown.
 	rateKbps   uint64
 	bookedThen float64
+	// acquainted is set for those that had traffic when L was found.
+	acquainted bool
 	// odd counts windows in a row whose bytes cost something else altogether:
 	// two of them are a new rate.
 	odd int
 	// pendingUs is its airtime in the hardware when the last window ended.
 	pendingUs  float64
 	hasPending bool
+}
+
+// acquaint remembers which stations have traffic.
+func (m *meter) acquaint(stations []Station) {
+	for i := range stations {
+		m.costs[i].acquainted = stations[i].Active
+	}
 }
 
 // reset forgets all weights.
@@ -142,6 +155,12 @@ func (m *meter) sent(o *Observation) float64 {
 		}
 	}
 	airtime := m.weigh(o.Stations)
+	m.strange = 0
+	for i := range o.Stations {
+		if c := &m.costs[i]; airtime > 0 && !c.acquainted {
+			m.strange += float64(o.Stations[i].TxBytes) * c.usPerByte / airtime
+		}
+	}
 	m.shift = 0
 	if airtime > 0 && before > 0 {
 		m.shift = math.Log(airtime / before)
