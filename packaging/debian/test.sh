@@ -6,8 +6,8 @@
 #
 #   test.sh DEB [RELEASE]    RELEASE: bookworm (default), trixie, ...
 #
-# It needs root, debootstrap and Debian's mirror; the root file system is kept in
-# AIRTUNED_DEBIAN_CACHE (default ~/.cache/airtuned/debian).
+# It needs root, debootstrap and Debian's mirror (else it exits with 77); the root
+# file system is kept in AIRTUNED_DEBIAN_CACHE (default ~/.cache/airtuned/debian).
 
 set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -21,7 +21,11 @@ fi
 if [[ ! -e $cache/$release/etc/debian_version ]]; then
 	mkdir -p "$cache"
 	rm -rf "$cache/$release.new"
-	debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus "$release" "$cache/$release.new" >"$cache/$release.log"
+	debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus "$release" "$cache/$release.new" >"$cache/$release.log" || {
+		tail -n 3 "$cache/$release.log" >&2
+		echo "there is no Debian to test with: is its mirror in reach?" >&2
+		exit 77
+	}
 	mv "$cache/$release.new" "$cache/$release"
 fi
 kernel=$(lab/kernel/build.sh)/linux
