@@ -2,6 +2,7 @@ package policies
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"airtuned/wlan"
@@ -80,6 +81,10 @@ type delay struct {
 	// stations than L was found with; acquaint is set when these are to be known.
 	strangers int
 	acquaint  bool
+
+	// own are the limits of stations that need more than L, as last decided, and
+	// ownSpare scratch for the next ones.
+	own, ownSpare []StationLimit
 
 	// rest is how long L rests between trials, restUntil when it ends.
 	rest      time.Duration
@@ -252,6 +257,11 @@ const (
 	strangeMost    = 0.5
 	strangeWindows = 2
 
+	// A station has a limit of its own for busyWindows after packets last waited
+	// for it; it only moves when it should by ownPart.
+	busyWindows = 50
+	ownPart     = 0.1
+
 	// A crowd has changed by crowdPart of it, and no less than crowdLeast.
 	crowdPart   = 0.35
 	crowdLeast  = 0.7
@@ -324,7 +334,45 @@ func (d *delay) Decide(o *Observation) Decision {
 		}
 	}
 	us := d.trial.limitUs
-	return Decision{Write: true, Limits: wlan.Uniform(us, threshold(o, us)), Reason: d.reason(o)}
+	return Decision{
+		Write:    true,
+		Limits:   wlan.Uniform(us, threshold(o, us)),
+		Stations: d.slowStations(o),
+		Reason:   d.reason(o),
+	}
+}
+
+// slowStations are those of which not even leastFrames fit in the radio's limit:
+// beside fast stations L is a part of their frame. With one frame in the hardware
+// the air waits for the host after each.
+func (d *delay) slowStations(o *Observation) []StationLimit {
+	next := d.ownSpare[:0]
+	for i := range o.Stations {
+		c := &d.meter.costs[i]
+		if o.Stations[i].BacklogPackets > 0 {
+			c.busy = busyWindows
+		} else if c.busy > 0 {
+			c.busy--
+		}
+		floor := min((leastFrames-1+framePart)*mtuBytes*c.usPerByte, d.maxUs)
+		if math.Abs(floor-c.ownUs) > ownPart*c.ownUs {
+			c.ownUs = math.Round(floor/roundUs) * roundUs
+		}
+		us := uint32(c.ownUs)
+		if c.busy == 0 || us <= d.trial.limitUs {
+			continue
+		}
+		own := StationLimit{MAC: c.mac}
+		for ac := range own.AC {
+			own.AC[ac] = wlan.Limit{LowUs: us, HighUs: us}
+		}
+		next = append(next, own)
+	}
+	d.ownSpare = next
+	if !slices.Equal(next, d.own) {
+		d.own = slices.Clone(next)
+	}
+	return d.own
 }
 
 // reason says in the log what the limit is for.

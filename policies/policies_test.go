@@ -407,3 +407,38 @@ func TestMeter(t *testing.T) {
 		}
 	})
 }
+
+// A slow station beside fast ones gets a limit of its own, which ends with its
+// traffic.
+func TestSlowStationHasItsOwnLimit(t *testing.T) {
+	pol := mustNew(t, "delay", Params{})
+	slow := wlan.MAC{2, 0, 0, 0, 0, 9}
+	p := newPlant(700)
+	p.stations = 3
+	observe := func(backlog uint64) Decision {
+		o := p.window()
+		o.Stations = append(o.Stations, Station{
+			MAC: slow, Active: true, RateKbps: 6500, TxBytes: 40000, TxPackets: 26, AirtimeUs: 50000, BacklogPackets: backlog,
+		})
+		d := pol.Decide(o)
+		p.limits = d.Limits
+		return d
+	}
+	var d Decision
+	for range 50 {
+		d = observe(20)
+	}
+	if len(d.Stations) != 1 || d.Stations[0].MAC != slow {
+		t.Fatalf("limits of stations: %v, want one for %v", d.Stations, slow)
+	}
+	// A frame of 1538 bytes takes 1893 us: two fit, three do not.
+	if l := d.Stations[0].AC[wlan.BE]; l.LowUs != l.HighUs || l.LowUs <= 1893 || l.LowUs > 2*1893 {
+		t.Errorf("its limit is %v", l)
+	}
+	for range busyWindows + 1 {
+		d = observe(0)
+	}
+	if len(d.Stations) != 0 {
+		t.Errorf("without traffic it still has %v", d.Stations)
+	}
+}

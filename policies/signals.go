@@ -79,6 +79,10 @@ type cost struct {
 	bookedThen float64
 	// acquainted is set for those that had traffic when L was found.
 	acquainted bool
+	// busy counts down the windows since packets last waited for it.
+	busy int
+	// ownUs is the limit that holds leastFrames of its frames.
+	ownUs float64
 	// odd counts windows in a row whose bytes cost something else altogether:
 	// two of them are a new rate.
 	odd int
