@@ -263,9 +263,13 @@ const (
 	ownPart     = 0.1
 
 	// A crowd has changed by crowdPart of it, and no less than crowdLeast.
+	// The number of those that wait is averaged over windows with crowdMemory,
+	// because packets wait for a moment for anybody; what it is compared with
+	// follows with crowdDrift.
 	crowdPart   = 0.35
 	crowdLeast  = 0.7
-	crowdMemory = 0.8
+	crowdMemory = 0.9
+	crowdDrift  = 0.99
 
 	// L does not rest any longer when strayTrials in a row differ from its level by
 	// strayErrors of the noise of a difference, and by no less than strayLeast of
@@ -433,9 +437,10 @@ func (d *delay) crowdChanged(o *Observation) bool {
 	}
 	d.waiting += (1 - crowdMemory) * (n - d.waiting)
 	if math.Abs(d.waiting-d.crowd) <= max(crowdLeast, crowdPart*d.crowd) {
+		d.crowd += (1 - crowdDrift) * (d.waiting - d.crowd)
 		return false
 	}
-	first := d.crowd == 0
+	first := d.crowd < crowdLeast
 	d.crowd = d.waiting
 	return !first
 }
