@@ -165,6 +165,8 @@ func (v *noise) of(e *evidence) float64 { return math.Sqrt(v.variance / e.n) }
 type probe struct {
 	due   time.Time
 	every time.Duration
+	// promising is set when the last one said that L should move.
+	promising bool
 }
 
 // The constants of the law; docs/control.md says what each was chosen by. Logs
@@ -224,10 +226,12 @@ const (
 	// a step too much costs latency a little, one too few throughput.
 	downErrors = 1.0
 	upErrors   = 0.6
-	// evidenceBoth trials of either step make their mean count; below flatPart
-	// of what a step may cost it is too flat.
+	// evidenceBoth trials of either step make their mean count.
 	evidenceBoth = 2
-	flatPart     = 0.6
+	// L goes down below cheapPart of what a step may cost and up above dearPart
+	// of it, and stays in between.
+	cheapPart = 0.7
+	dearPart  = 1.3
 	// noiseFirst is the standard deviation of a difference of ln E to begin
 	// with, noiseMemory the number of trials its variance is averaged over.
 	noiseFirst  = 0.0075
@@ -698,16 +702,16 @@ func allowed(from, to float64) float64 { return min(stepTarget*math.Log(from/to)
 // Their mean is free of that.
 func (d *delay) decide(now time.Time, full bool) {
 	down, up := d.at(below), d.at(above)
-	less, more := allowed(d.limitUs, down), allowed(up, d.limitUs)
+	less, more := cheapPart*allowed(d.limitUs, down), dearPart*allowed(up, d.limitUs)
 	both, bothErr := d.both()
 	switch {
 	case full && d.tried == below && d.less.mean < fullCost:
 		d.stepDown(now, down)
-	case d.sure(&d.less, -1) < less && !d.wasSteep(less), both+downErrors*bothErr < flatPart*less && !d.wasSteep(less):
+	case d.sure(&d.less, -1) < less && !d.wasSteep(less), both+downErrors*bothErr < less && !d.wasSteep(less):
 		d.stepDown(now, down)
 	case d.moreFull:
 		d.settle(now)
-	case d.sure(&d.more, +1) > more, both-upErrors*bothErr > less && both < math.MaxFloat64:
+	case d.sure(&d.more, +1) > more, both-upErrors*bothErr > more && both < math.MaxFloat64:
 		d.stepUp(now, up)
 	default:
 		d.settle(now)
@@ -780,7 +784,11 @@ func (d *delay) stepped(now time.Time, us float64, to kind) {
 // driver queue is full at L.
 func (d *delay) leap(now time.Time, gain float64, full bool) {
 	k := d.tried
-	if d.follows(gain, full) {
+	follow := d.follows(gain, full)
+	if follow && !d.confirmed(now) {
+		return
+	}
+	if follow {
 		d.spent -= gain
 		d.move(d.at(k))
 		d.before = d.middle
@@ -804,6 +812,22 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 	default:
 		d.down.rarer(now)
 	}
+}
+
+// confirmed tells whether a probe is not the first in a row to say that L should
+// move; the first has another made at once. One alone may be noise, and a factor
+// of two is much.
+func (d *delay) confirmed(now time.Time) bool {
+	p := &d.down
+	if d.tried == doubled {
+		p = &d.up
+	}
+	if d.phase != stepping || p.promising {
+		p.promising = false
+		return true
+	}
+	p.promising, p.due = true, now
+	return false
 }
 
 // startStepping forgets the steps about another L, and has probes soon.
@@ -883,9 +907,9 @@ func (d *delay) room(k kind) bool {
 	return far > math.Ln2/2
 }
 
-func (p *probe) reset(due time.Time) { p.due, p.every = due, probeEvery }
+func (p *probe) reset(due time.Time) { *p = probe{due: due, every: probeEvery} }
 
 func (p *probe) rarer(now time.Time) {
-	p.due = now.Add(p.every)
+	p.due, p.promising = now.Add(p.every), false
 	p.every = min(2*p.every, probeLast)
 }
