@@ -203,7 +203,7 @@ const (
 	fullCost = 0.02
 
 	// stepRatio is a step down, its inverse one up.
-	stepRatio = 0.8
+	stepRatio = 0.82
 	// stepTarget of ln E per ln L is what queue may cost: on a curve of
 	// 1 - exp(-L/knee) it is where 1 % is lost. For a step of several frames no
 	// more than stepMost may be lost in all.
@@ -226,8 +226,10 @@ const (
 	// a step too much costs latency a little, one too few throughput.
 	downErrors = 1.0
 	upErrors   = 0.6
-	// evidenceBoth trials of either step make their mean count.
+	// evidenceBoth trials of either step make their mean count, evidenceRest let
+	// L rest.
 	evidenceBoth = 2
+	evidenceRest = 2
 	// L goes down below cheapPart of what a step may cost and up above dearPart
 	// of it, and stays in between.
 	cheapPart = 0.7
@@ -240,7 +242,7 @@ const (
 
 	// restFirst is how long L rests once it is known to be right; each time that
 	// is confirmed it rests longer, up to restLast.
-	restFirst  = 6 * time.Second
+	restFirst  = 8 * time.Second
 	restLast   = 40 * time.Second
 	restGrowth = 2
 
@@ -720,7 +722,7 @@ func (d *delay) decide(now time.Time, full bool) {
 
 // settle lets L rest if more trials would hardly change what is known.
 func (d *delay) settle(now time.Time) {
-	if d.room(below) && d.less.n < evidenceMemory/2 || d.room(above) && d.more.n < evidenceMemory/2 {
+	if d.room(below) && d.less.n < evidenceRest || d.room(above) && d.more.n < evidenceRest {
 		return
 	}
 	d.acquaint = true
