@@ -15,9 +15,11 @@ type plant struct {
 	kneeUs    float64 // where the curve is at 1 - 1/e^4, about 98 %
 	plateauUs float64 // above it a larger limit changes nothing; 0: none
 	dipUs     float64 // around it 4 % are lost; 0: none
+	corner    bool    // the curve is straight up to the knee, and flat above
 	noise     float64 // of ln E over 200 ms
 	frameUs   float64 // airtime of a 1500-byte frame
 	stations  int
+	first     int  // the last octet of the first station's address
 	idle      bool // no backlog
 	noFrames  bool // no num_pending_tx
 	noAirtime bool // the driver books no airtime
@@ -48,6 +50,9 @@ func (p *plant) share(us float64) float64 {
 		us = min(us, p.plateauUs)
 	}
 	s := 1 - math.Exp(-4*us/p.kneeUs)
+	if p.corner {
+		s = min(us/p.kneeUs, 1)
+	}
 	if p.dipUs > 0 && math.Abs(math.Log(us/p.dipUs)) < 0.15 {
 		s *= 0.96
 	}
@@ -78,7 +83,7 @@ func (p *plant) window() *Observation {
 		air, pending = air*0.2, 0
 	}
 	for i := range p.stations {
-		s := Station{MAC: wlan.MAC{2, 0, 0, 0, 0, byte(i)}, Active: true, RateKbps: uint64(1538 * 8000 / p.frameUs)}
+		s := Station{MAC: wlan.MAC{2, 0, 0, 0, 0, byte(p.first + i)}, Active: true, RateKbps: uint64(1538 * 8000 / p.frameUs)}
 		if !p.idle {
 			s.BacklogPackets = 20
 		}
