@@ -205,9 +205,9 @@ const (
 	// stepRatio is a step down, its inverse one up.
 	stepRatio = 0.82
 	// stepTarget of ln E per ln L is what queue may cost: on a curve of
-	// 1 - exp(-L/knee) it is where 1 % is lost. For a step of several frames no
+	// 1 - exp(-L/knee) it is where 0.8 % is lost. For a step of several frames no
 	// more than stepMost may be lost in all.
-	stepTarget = 0.05
+	stepTarget = 0.04
 	stepMost   = 0.018
 	// fewFrames in a limit make frames the unit of steps, leastFrames is how
 	// many stay in the hardware queue: one in the air and one behind it.
@@ -232,7 +232,7 @@ const (
 	evidenceRest = 2
 	// L goes down below cheapPart of what a step may cost and up above dearPart
 	// of it, and stays in between.
-	cheapPart = 0.7
+	cheapPart = 0.8
 	dearPart  = 1.3
 	// noiseFirst is the standard deviation of a difference of ln E to begin
 	// with, noiseMemory the number of trials its variance is averaged over.
