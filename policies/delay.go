@@ -144,6 +144,12 @@ func (e *evidence) add(x float64) {
 	e.mean += (x - e.mean) / e.n
 }
 
+// enough tells whether there is enough evidence to leave L where it is: more is
+// needed if it speaks for a move, though not clearly.
+func (e *evidence) enough(forMove bool) bool {
+	return e.n >= evidenceDoubt || e.n >= evidenceRest && !forMove
+}
+
 // old is what evidence counts for when L has moved.
 func (e *evidence) old() evidence { return evidence{e.mean, min(e.n, 1)} }
 
@@ -227,9 +233,10 @@ const (
 	downErrors = 1.0
 	upErrors   = 0.6
 	// evidenceBoth trials of either step make their mean count, evidenceRest let
-	// L rest.
-	evidenceBoth = 2
-	evidenceRest = 2
+	// L rest if they do not speak for a move, evidenceDoubt if they do.
+	evidenceBoth  = 2
+	evidenceRest  = 2
+	evidenceDoubt = 4
 	// L goes down below cheapPart of what a step may cost and up above dearPart
 	// of it, and stays in between.
 	cheapPart = 0.8
@@ -246,8 +253,8 @@ const (
 	restLast   = 40 * time.Second
 	restGrowth = 2
 
-	// After the search twice as much is tried once more, probeSoon, because TCP
-	// may still have been starting. Later probes come after probeEvery; each
+	// After the search twice and half as much are tried once more, probeSoon,
+	// because TCP may still have been starting. Later probes come after probeEvery; each
 	// that finds nothing makes the next wait twice as long, up to probeLast.
 	// Doubling is felt in the tail of latency.
 	probeSoon  = 5 * time.Second
@@ -722,7 +729,9 @@ func (d *delay) decide(now time.Time, full bool) {
 
 // settle lets L rest if more trials would hardly change what is known.
 func (d *delay) settle(now time.Time) {
-	if d.room(below) && d.less.n < evidenceRest || d.room(above) && d.more.n < evidenceRest {
+	down, up := d.at(below), d.at(above)
+	if d.room(below) && !d.less.enough(d.less.mean < cheapPart*allowed(d.limitUs, down)) ||
+		d.room(above) && !d.more.enough(d.more.mean > dearPart*allowed(up, d.limitUs)) {
 		return
 	}
 	d.acquaint = true
@@ -843,7 +852,7 @@ func (d *delay) startStepping(now time.Time) {
 	d.moreFull = false
 	d.rest, d.restUntil = 0, now
 	d.up.reset(now.Add(probeSoon))
-	d.down.reset(now.Add(probeEvery))
+	d.down.reset(now.Add(probeSoon))
 }
 
 // follows decides whether L goes to where the last trial was.
