@@ -39,9 +39,12 @@ type course struct {
 type field struct {
 	policies []string // the first one is judged
 	seeds    uint64
-	courses  []*course
-	changing []*course
-	limited  *course
+	// otherSeeds are those of policies that are not judged, and of the judged one
+	// on the stock kernel.
+	otherSeeds uint64
+	courses    []*course
+	changing   []*course
+	limited    *course
 	// missing are cells that were not to be run and are not in the cache.
 	missing []string
 }
@@ -149,11 +152,12 @@ func (f *field) measureAll(ctx context.Context, counted, stock *cells.Runner, ru
 					list = append(list, wanted{c, s, 1})
 				}
 			case runPolicy:
-				for _, p := range f.policies {
-					list = append(list, wanted{c, policy(p), f.seeds})
+				list = append(list, wanted{c, mine, f.seeds})
+				for _, p := range f.policies[1:] {
+					list = append(list, wanted{c, policy(p), f.otherSeeds})
 				}
 			case runStock:
-				list = append(list, wanted{c, mine, f.seeds})
+				list = append(list, wanted{c, mine, f.otherSeeds})
 			}
 		}
 		r, note := counted, ""

@@ -59,7 +59,7 @@ func example() *field {
 	put(policy("delay"), document(0.985, 4, 1200), document(0.985, 5, 1200))
 	put(policy("dql"), document(0.99, 12, 6000), document(0.99, 12, 6000))
 	one.stock = []*result.Document{document(0.9, 4.5, 1200), document(0.9, 4.5, 1200)}
-	return &field{policies: []string{"delay", "dql"}, seeds: 2, courses: []*course{one}}
+	return &field{policies: []string{"delay", "dql"}, seeds: 2, otherSeeds: 2, courses: []*course{one}}
 }
 
 // mine has the judged policy's documents replaced, and none on the stock kernel.
@@ -373,7 +373,7 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &field{policies: []string{"delay"}, seeds: 2}
+	f := &field{policies: []string{"delay"}, seeds: 2, otherSeeds: 2}
 	f.enter(scenarios)
 	if err := f.measureAll(t.Context(), runner("linux"), runner("linux-stock"), nil); err != nil {
 		t.Fatal(err)

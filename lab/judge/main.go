@@ -50,6 +50,7 @@ func run(ctx context.Context) error {
 		names    = flag.String("scenarios", "", "`names` of scenarios to judge, with commas (default: "+strings.Join(allNames(), ",")+")")
 		policies = flag.String("policies", "delay,dql", "airtuned's `policies`, with commas: the first is judged, the others are shown")
 		seeds    = flag.Uint64("seeds", 3, "how many seeds to run each cell with")
+		others   = flag.Uint64("other-seeds", 1, "the same for policies that are only shown, and for the stock kernel")
 		jobs     = flag.Int("jobs", runtime.NumCPU(), "how many machines run at a time")
 		kernel   = flag.String("kernel", "", "`file` of the kernel to boot, with linux-stock beside it, or the folder with both (default: what \"make lab\" built)")
 		out      = flag.String("out", "", "`folder` for the table and the picture (default: docs/lab if all scenarios are judged, else nowhere)")
@@ -61,8 +62,8 @@ func run(ctx context.Context) error {
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
-	f := field{policies: split(*policies), seeds: *seeds}
-	if len(f.policies) == 0 || f.seeds == 0 {
+	f := field{policies: split(*policies), seeds: *seeds, otherSeeds: min(*others, *seeds)}
+	if len(f.policies) == 0 || f.seeds == 0 || f.otherSeeds == 0 {
 		return errors.New("-policies, -seeds: want at least one")
 	}
 	run := split(*kindList)
