@@ -117,10 +117,13 @@ size: dist/airtuned-linux-mipsle ## the size of the smallest target's binary, pl
 
 # Packages. Their version is a number that every format orders alike: the tag's, or
 # 0.0.N after N commits.
-PKGVERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//; s/-\([0-9]*\)-g.*/.\1/' | grep . || echo 0.0.$$(git rev-list --count HEAD))
+PKGVERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//; s/-\([0-9]*\)-g.*/.\1/' | grep . || echo 0.0.$$(git rev-list --count HEAD 2>/dev/null))
 # The same sources make the same bytes.
-export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
-export PKGVERSION
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+# Asked once, so that a commit meanwhile does not make two versions.
+VERSION := $(VERSION)
+export PKGVERSION := $(PKGVERSION)
+export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 NFPM := $(GO) tool -modfile=packaging/nfpm.mod nfpm package
 # Packages of OpenWrt are for one kind of CPU: ath79, ramips, ipq40xx, ipq806x,
 # filogic, x86.

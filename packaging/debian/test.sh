@@ -48,9 +48,10 @@ ln -s ../test.service "$root/etc/systemd/system/multi-user.target.wants/test.ser
 rm -f "$root"/etc/systemd/system/getty.target.wants/*
 : >"$root/etc/fstab"
 
+# On virtual time, so that a slow machine is no slower inside.
 # hostfs lets a root user of the guest do what this process may.
-timeout "${TIMEOUT:-600}" "$kernel" mem=384M root=/dev/root rootfstype=hostfs rootflags="$root" rw \
-	quiet systemd.show_status=no mac80211_hwsim.radios=1 con=null con0=null,fd:1 systemd.log_target=kmsg systemd.mask=systemd-udev-trigger.service \
+timeout "${TIMEOUT:-900}" "$kernel" mem=384M root=/dev/root rootfstype=hostfs rootflags="$root" rw \
+	time-travel=inf-cpu quiet systemd.show_status=no mac80211_hwsim.radios=1 con=null con0=null,fd:1 systemd.mask=systemd-udev-trigger.service \
 	>"$work/console" 2>&1 </dev/null || true
 if [[ ! -e $root/root/rc ]]; then
 	tail -n 40 "$work/console" >&2
