@@ -129,7 +129,7 @@ const (
 	// searchCost is the loss of ln E, over all halvings, that ends halving, and
 	// searchLoss one so big that twice the limit may gain probeGain: on a curve
 	// of 1 - exp(-L/knee) it would be 0.16.
-	searchCost = 0.03
+	searchCost = 0.02
 	searchLoss = 0.12
 
 	// fullCost of ln E is what the step below L may cost to be followed while the
@@ -139,9 +139,9 @@ const (
 	// stepRatio is a step down, its inverse one up.
 	stepRatio = 0.82
 	// stepTarget of ln E per ln L is what queue may cost: on a curve of
-	// 1 - exp(-L/knee) it is where 0.8 % is lost. For a step of several frames no
+	// 1 - exp(-L/knee) it is where 0.6 % is lost. For a step of several frames no
 	// more than stepMost may be lost in all.
-	stepTarget = 0.04
+	stepTarget = 0.03
 	stepMost   = 0.018
 	// fewFrames in a limit make frames the unit of steps, leastFrames is how
 	// many stay in the hardware queue: one in the air and one behind it.
@@ -167,7 +167,7 @@ const (
 	// probeGain and probeCost of ln E are what doubling must gain and what
 	// halving may cost to be followed.
 	probeGain = 0.035
-	probeCost = 0.018
+	probeCost = 0.01
 
 	// Stations are strangers when they use strangeMost of the air in
 	// strangeWindows windows in a row.

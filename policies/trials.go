@@ -364,12 +364,17 @@ func (d *delay) next(now time.Time) kind {
 		return atL
 	case !now.Before(d.up.due) && d.room(doubled):
 		return doubled
-	case !now.Before(d.down.due) && d.room(halved):
+	case !now.Before(d.down.due) && d.room(halved) && !d.steep():
 		return halved
 	case now.Before(d.restUntil):
 		return atL
 	}
 	return d.nextStep()
+}
+
+// steep tells whether already the step below L costs more than it may.
+func (d *delay) steep() bool {
+	return d.less.n >= evidenceLeast && d.less.mean > dearPart*allowed(d.limitUs, d.at(below))
 }
 
 // nextStep chooses between a step down and one up: the one less is known of.
