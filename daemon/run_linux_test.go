@@ -93,13 +93,14 @@ func (m manager) waitFor(t *testing.T, text string) string {
 func TestRun(t *testing.T) {
 	m := newManager(t)
 	const dir = "../testdata/trees/qca9984-two-radios"
+	// No sandbox: the other tests could not leave it.
 	log := &journal{}
 	o := Options{
 		Env: tuner.Env{
 			Sys: tree.Dir(dir + "/sys"), Debug: tree.Dir(dir + "/debug"), Proc: tree.Dir(dir + "/proc"),
 			StateDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(log, nil)),
 		},
-		Config:  writeConfig(t, "socket: {group: no-such-group}\n"+observe),
+		Config:  writeConfig(t, "socket: {group: no-such-group}\nsandbox: false\n"+observe),
 		Socket:  filepath.Join(t.TempDir(), "run", "a.sock"),
 		Version: "1.2.3",
 	}
@@ -145,9 +146,9 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	replace("socket: {group: no-such-group}\nradios: [{policy: obsrve}]")
+	replace("socket: {group: no-such-group}\nsandbox: false\nradios: [{policy: obsrve}]")
 	eventually(t, "the bad file is refused", func() bool { return log.has(`unknown policy \"obsrve\"`) })
-	replace("socket: {group: no-such-group}\nloop: {sample: 50ms}\n" + observe)
+	replace("socket: {group: no-such-group}\nsandbox: false\nloop: {sample: 50ms}\n" + observe)
 	eventually(t, "the good file is taken over", func() bool { return log.has(`why="the file changed"`) })
 
 	cancel()
