@@ -89,6 +89,8 @@ type delay struct {
 	// rest is how long L rests between trials, restUntil when it ends.
 	rest      time.Duration
 	restUntil time.Time
+	// busyUntil is when L rests in any case.
+	busyUntil time.Time
 
 	up, down probe
 }
@@ -151,9 +153,12 @@ const (
 	leastFrames = 2
 	framePart   = 0.05
 
+	// busyFor is how long one trial may follow the other. After that L moves by a
+	// step per rest at most: it is near enough, and restlessness is felt, too.
+	busyFor = 8 * time.Second
 	// restFirst is how long L rests once it is known to be right; each time that
 	// is confirmed it rests longer, up to restLast.
-	restFirst  = 8 * time.Second
+	restFirst  = 10 * time.Second
 	restLast   = 40 * time.Second
 	restGrowth = 2
 

@@ -130,7 +130,7 @@ func TestStrayingEndsTheRest(t *testing.T) {
 	}
 	p.kneeUs *= 1.7
 	p.run(d, 30*time.Second)
-	if _, share := p.run(d, 5*time.Second); share < 0.955 {
+	if _, share := p.run(d, 5*time.Second); share < 0.945 {
 		t.Errorf("half a minute after the knee moved to %.0f us the limit is %.0f, which delivers %.3f", p.kneeUs, p.limitUs(), share)
 	}
 }

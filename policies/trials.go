@@ -170,7 +170,7 @@ func (d *delay) watch(now time.Time, lnE float64) {
 	}
 	d.level, d.strayed = lnE, 0
 	d.lower, d.less, d.more = d.lower.old(), d.less.old(), d.more.old()
-	d.rest, d.restUntil = 0, now
+	d.rest, d.restUntil, d.busyUntil = 0, now, now.Add(busyFor)
 }
 
 // weigh takes the result of a step's trial in.
@@ -211,8 +211,8 @@ func (d *delay) decide(now time.Time, full bool) {
 // settle lets L rest if more trials would hardly change what is known.
 func (d *delay) settle(now time.Time) {
 	down, up := d.at(below), d.at(above)
-	if d.room(below) && !d.less.enough(d.less.mean < cheapPart*allowed(d.limitUs, down)) ||
-		d.room(above) && !d.more.enough(d.more.mean > dearPart*allowed(up, d.limitUs)) {
+	if now.Before(d.busyUntil) && (d.room(below) && !d.less.enough(d.less.mean < cheapPart*allowed(d.limitUs, down)) ||
+		d.room(above) && !d.more.enough(d.more.mean > dearPart*allowed(up, d.limitUs))) {
 		return
 	}
 	d.acquaint = true
@@ -268,8 +268,9 @@ func (d *delay) stepped(now time.Time, us float64, to kind) {
 	d.move(us)
 	d.before, d.hasBefore = d.middle, d.tried == to
 	d.moreFull = false
-	d.rest /= 2
-	d.restUntil = now
+	if !now.Before(d.busyUntil) {
+		d.restUntil = now.Add(max(restFirst, d.rest))
+	}
 }
 
 // leap acts on what a trial at half or twice L gained; full tells that the
@@ -331,7 +332,7 @@ func (d *delay) startStepping(now time.Time) {
 	d.phase = stepping
 	d.lower, d.less, d.more = evidence{}, evidence{}, evidence{}
 	d.moreFull = false
-	d.rest, d.restUntil = 0, now
+	d.rest, d.restUntil, d.busyUntil = 0, now, now.Add(busyFor)
 	d.up.reset(now.Add(probeSoon))
 	d.down.reset(now.Add(probeSoon))
 }
