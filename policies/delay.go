@@ -59,6 +59,8 @@ type delay struct {
 	tried      kind
 
 	phase phase
+	// waits is how many trials the search may still wait for a steady start.
+	waits int
 	// spent is what the search has given up so far, of ln E.
 	spent float64
 	// less is what the step below L costs, more what the one above it gains,
@@ -128,10 +130,16 @@ const (
 	// trips to find out that there is room again.
 	demandPatience = 2 * time.Second
 
+	// The search waits until two trials in a row differ by less than steadyWithin
+	// of ln E, for steadyWaits trials at most: TCP may just be starting.
+	steadyWithin = 0.02
+	steadyWaits  = 4
+
 	// searchCost is the loss of ln E, over all halvings, that ends halving, and
-	// searchLoss one so big that twice the limit may gain probeGain: on a curve
-	// of 1 - exp(-L/knee) it would be 0.16.
+	// searchGain what each doubling must gain. searchLoss is one so big that twice
+	// the limit may gain that: on a curve of 1 - exp(-L/knee) it would be 0.16.
 	searchCost = 0.02
+	searchGain = 0.04
 	searchLoss = 0.12
 
 	// fullCost of ln E is what the step below L may cost to be followed while the
@@ -155,10 +163,10 @@ const (
 
 	// busyFor is how long one trial may follow the other. After that L moves by a
 	// step per rest at most: it is near enough, and restlessness is felt, too.
-	busyFor = 8 * time.Second
+	busyFor = 11 * time.Second
 	// restFirst is how long L rests once it is known to be right; each time that
 	// is confirmed it rests longer, up to restLast.
-	restFirst  = 10 * time.Second
+	restFirst  = 5 * time.Second
 	restLast   = 40 * time.Second
 	restGrowth = 2
 
@@ -170,9 +178,10 @@ const (
 	probeEvery = time.Minute
 	probeLast  = 8 * time.Minute
 	// probeGain and probeCost of ln E are what doubling must gain and what
-	// halving may cost to be followed.
-	probeGain = 0.035
-	probeCost = 0.01
+	// halving may cost, on average over two, to be followed: somewhat more, and
+	// less, than stepTarget asks for ln 2.
+	probeGain = 0.025
+	probeCost = 0.015
 
 	// Stations are strangers when they use strangeMost of the air in
 	// strangeWindows windows in a row.
@@ -200,6 +209,10 @@ const (
 	strayErrors = 4
 	strayLeast  = 0.04
 	strayMemory = 8
+
+	// stepNoticed is how much a station's new rate must matter to all, in ln E, to
+	// throw a trial away.
+	stepNoticed = 0.02
 
 	// linkChanged is the change of ln E that no step below L explains if two
 	// windows in a row show it, linkBroke if only one does.
@@ -247,7 +260,7 @@ func (d *delay) Decide(o *Observation) Decision {
 		d.discard()
 	case d.meter.stepped && math.Abs(d.meter.shift) > linkChanged:
 		d.restart()
-	case d.meter.stepped, delivered <= 0:
+	case d.meter.stepped && math.Abs(d.meter.shift) > stepNoticed, delivered <= 0:
 		d.discard()
 	default:
 		d.observe(o, delivered)
@@ -333,7 +346,7 @@ func (d *delay) restart() {
 	d.frameUs, d.residencyUs, d.spent = 0, 0, 0
 	d.noise.variance = noiseFirst * noiseFirst
 	d.limitUs = d.bound(startUs)
-	d.phase = start
+	d.phase, d.waits = start, steadyWaits
 	d.discard()
 }
 
@@ -358,13 +371,16 @@ func (d *delay) crowdChanged(o *Observation) bool {
 		}
 	}
 	d.waiting += (1 - crowdMemory) * (n - d.waiting)
+	if d.phase != stepping {
+		d.crowd = d.waiting
+		return false
+	}
 	if math.Abs(d.waiting-d.crowd) <= max(crowdLeast, crowdPart*d.crowd) {
 		d.crowd += (1 - crowdDrift) * (d.waiting - d.crowd)
 		return false
 	}
-	first := d.crowd < crowdLeast
 	d.crowd = d.waiting
-	return !first
+	return true
 }
 
 // unlearn takes what is known of the steps about L back, which may be far from

@@ -73,11 +73,11 @@ func TestProbeMustSayTwice(t *testing.T) {
 		t.Errorf("two probes moved the limit from %.0f to %.0f us", was, d.limitUs)
 	}
 	d.tried = doubled
-	d.leap(p.now, 0.1, false)
-	d.leap(p.now, 0, false)
-	d.leap(p.now, 0.1, false)
+	d.leap(p.now, 0.03, false)
+	d.leap(p.now, -0.03, false)
+	d.leap(p.now, 0.03, false)
 	if d.limitUs != 2*was {
-		t.Errorf("one that found nothing between two moved the limit to %.0f us", d.limitUs)
+		t.Errorf("one that lost between two moved the limit to %.0f us", d.limitUs)
 	}
 }
 

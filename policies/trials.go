@@ -38,8 +38,10 @@ type trial struct {
 type probe struct {
 	due   time.Time
 	every time.Duration
-	// promising is set when the last one said that L should move.
+	// promising is set when the last one said that L should move, by what it
+	// gained.
 	promising bool
+	gained    float64
 }
 
 // begin starts a trial. The queue settles and is measured in residencies of
@@ -135,9 +137,15 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 		return
 	}
 	gain := d.middle - (d.before+lnE)/2
+	steady := d.hasBefore && math.Abs(lnE-d.before) < steadyWithin
 	d.before, d.hasBefore = lnE, true
 	switch d.tried {
 	case atL:
+		if d.phase == start && !steady && d.waits > 0 {
+			d.waits--
+			d.begin(atL)
+			return
+		}
 		d.watch(now, lnE)
 	case below:
 		d.weigh(&d.less, -gain)
@@ -268,8 +276,8 @@ func (d *delay) stepped(now time.Time, us float64, to kind) {
 	d.move(us)
 	d.before, d.hasBefore = d.middle, d.tried == to
 	d.moreFull = false
-	if !now.Before(d.busyUntil) {
-		d.restUntil = now.Add(max(restFirst, d.rest))
+	if d.rest = 0; !now.Before(d.busyUntil) {
+		d.restUntil = now.Add(restFirst)
 	}
 }
 
@@ -277,8 +285,16 @@ func (d *delay) stepped(now time.Time, us float64, to kind) {
 // driver queue is full at L.
 func (d *delay) leap(now time.Time, gain float64, full bool) {
 	k := d.tried
+	if p := d.probe(); d.phase == stepping && p.promising {
+		gain = (gain + p.gained) / 2
+	}
+	if k == doubled && d.phase == stepping && d.middleFull && gain > probeGain {
+		d.up.rarer(now)
+		d.stepUp(now, d.at(above)) // not that far
+		return
+	}
 	follow := d.follows(gain, full)
-	if follow && !d.confirmed(now) {
+	if follow && !d.confirmed(now, gain) {
 		return
 	}
 	if follow {
@@ -288,6 +304,10 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 		switch {
 		case d.phase == stepping:
 			d.startStepping(now)
+			// The other way was just tried.
+			if d.up.due = now.Add(probeEvery); k == doubled {
+				d.up.due, d.down.due = d.down.due, d.up.due
+			}
 		case k == doubled:
 			d.phase = doubling
 		default:
@@ -307,19 +327,24 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 	}
 }
 
+// probe is the schedule of what was tried last.
+func (d *delay) probe() *probe {
+	if d.tried == doubled {
+		return &d.up
+	}
+	return &d.down
+}
+
 // confirmed tells whether a probe is not the first in a row to say that L should
 // move; the first has another made at once. One alone may be noise, and a factor
 // of two is much.
-func (d *delay) confirmed(now time.Time) bool {
-	p := &d.down
-	if d.tried == doubled {
-		p = &d.up
-	}
+func (d *delay) confirmed(now time.Time, gain float64) bool {
+	p := d.probe()
 	if d.phase != stepping || p.promising {
 		p.promising = false
 		return true
 	}
-	p.promising, p.due = true, now
+	p.promising, p.gained, p.due = true, gain, now
 	return false
 }
 
@@ -340,8 +365,12 @@ func (d *delay) startStepping(now time.Time) {
 // follows decides whether L goes to where the last trial was.
 func (d *delay) follows(gain float64, full bool) bool {
 	switch {
+	case d.middleFull && d.tried == doubled:
+		return false // never into a full queue
+	case d.tried == doubled && d.phase == stepping:
+		return gain > probeGain
 	case d.tried == doubled:
-		return gain > probeGain && !d.middleFull // never into a full queue
+		return gain > searchGain
 	case d.phase == stepping && !full:
 		return gain > -probeCost
 	}
