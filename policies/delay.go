@@ -117,7 +117,9 @@ const (
 
 	// After a change of L the queue needs some residencies to settle, and never
 	// less than TCP needs to notice.
-	settleMin         = 50 * time.Millisecond
+	settleMin = 50 * time.Millisecond
+	// Half the queue makes TCP and CoDel stumble before they find their place.
+	settleHalved      = 600 * time.Millisecond
 	settleResidencies = 3
 	settleMax         = time.Second
 	// measureMin brings the noise of ln E down to about 0.006. Some residencies

@@ -137,7 +137,7 @@ func TestFindsTheKnee(t *testing.T) {
 			if share < 0.975*best {
 				t.Errorf("%s: delivers %.3f of the best", tt.name, share/best)
 			}
-			if limit > 1.9*p.kneeUs && limit > 1.1*float64(DefaultMin.Microseconds()) {
+			if limit > 2.1*p.kneeUs && limit > 1.1*float64(DefaultMin.Microseconds()) {
 				t.Errorf("%s: limit %.0f us is far above the knee at %.0f us", tt.name, limit, p.kneeUs)
 			}
 			t.Logf("%s: %.0f us for a knee of %.0f us, %.3f of the best", tt.name, limit, p.kneeUs, share/best)

@@ -57,6 +57,9 @@ func (d *delay) begin(k kind) {
 	}
 	if d.trial.limitUs != was.limitUs || !d.hasBefore {
 		d.trial.settle = within(settleMin, settleResidencies*w, settleMax)
+		if k == halved {
+			d.trial.settle = max(d.trial.settle, settleHalved)
+		}
 	}
 }
 
