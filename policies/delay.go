@@ -165,10 +165,10 @@ const (
 
 	// busyFor is how long one trial may follow the other. After that L moves by a
 	// step per rest at most: it is near enough, and restlessness is felt, too.
-	busyFor = 11 * time.Second
+	busyFor = 9 * time.Second
 	// restFirst is how long L rests once it is known to be right; each time that
 	// is confirmed it rests longer, up to restLast.
-	restFirst  = 5 * time.Second
+	restFirst  = 8 * time.Second
 	restLast   = 40 * time.Second
 	restGrowth = 2
 
