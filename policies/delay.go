@@ -144,6 +144,10 @@ const (
 	searchGain = 0.04
 	searchLoss = 0.12
 
+	// halvedTooFar is the loss of ln E in one window that ends a trial of half as
+	// much: behind a slow host that is half the throughput.
+	halvedTooFar = 0.25
+
 	// fullCost of ln E is what the step below L may cost to be followed while the
 	// driver queue is full.
 	fullCost = 0.02

@@ -84,6 +84,10 @@ func (d *delay) observe(o *Observation, delivered float64) {
 		}
 		return
 	}
+	if t.kind == halved && d.hasBefore && lnE < d.before-halvedTooFar {
+		d.conclude(o.Now, lnE) // TCP would take seconds to get over more of it
+		return
+	}
 	if t.settle > 0 {
 		t.settle -= o.Window
 		return
