@@ -129,12 +129,17 @@ func TestSoak(t *testing.T) {
 
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d x %v, %d stations, seed %d\nhour  air: kernel   ours  ratio   p95 ms: kernel   ours   limit us: alike   mean\n", n, slot, len(sc.Stations), *soakSeed)
+	// In five minutes much of the time is spent searching after changes.
+	least := 0.97
+	if slot < time.Hour {
+		least = 0.95
+	}
 	for k := range got {
 		was, is := kernel[k], got[k]
 		ratio := is.AirEfficiency / was.AirEfficiency
 		fmt.Fprintf(&table, "%4d  %11.3f  %5.3f  %5.3f  %15.1f  %5.1f  %16.0f  %5.0f\n", k,
 			was.AirEfficiency, is.AirEfficiency, ratio, was.P(95), is.P(95), is.alikeUs, is.limitUs)
-		if ratio < 0.97 {
+		if ratio < least {
 			t.Errorf("hour %d: delivers %.3f of the kernel's air", k, ratio)
 		}
 		if is.P(95) > was.P(95) {
