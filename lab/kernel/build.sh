@@ -4,8 +4,9 @@
 # Builds the lab's User Mode Linux kernels from one of Debian's packages of Linux
 # sources and prints the folder they are in:
 #
-#   linux               with MAC80211_DEBUGFS and the patches of packaging/kernel
-#   linux-stock         without those patches, like OpenWrt's kernels
+#   linux               with MAC80211_DEBUGFS and num_pending_tx in debugfs
+#   linux-patched       with all patches of packaging/kernel
+#   linux-stock         without any of them, like OpenWrt's kernels
 #   linux-nodebugfs     without MAC80211_DEBUGFS either, like Debian's own
 #   build.log, config, config-nodebugfs
 #
@@ -18,6 +19,8 @@
 #
 # AIRTUNED_LAB_SOURCE: the package (default: linux-source-6.1). What its kernel
 # needs beyond the others is in patches/PACKAGE.
+# AIRTUNED_LAB_PATCHES: numbers of the patches that linux-patched has ("0001 0005";
+# default: all).
 # AIRTUNED_LAB_CACHE: where to keep them (default: ~/.cache/airtuned/lab).
 
 set -eu -o pipefail
@@ -61,8 +64,20 @@ patches=("$here"/patches/*.patch)
 if [[ -d $here/patches/$source_package ]]; then
 	patches+=("$here/patches/$source_package"/*.patch)
 fi
-# What airtuned asks of the kernel, which users do not have yet.
+# What airtuned asks of the kernel, which users do not have yet: what every kernel here
+# but linux-stock has, and what only linux-patched has.
 ours=("$here"/../../packaging/kernel/*.patch)
+mapfile -t more < <("$here/../../packaging/kernel/test.sh" --series "${source_package#linux-source-}" |
+	grep -vxF "$(realpath "${ours[@]}")")
+if [[ -n ${AIRTUNED_LAB_PATCHES:-} ]]; then
+	chosen=()
+	for number in $AIRTUNED_LAB_PATCHES; do
+		for p in "${more[@]}"; do
+			[[ ${p##*/} != "$number"-* ]] || chosen+=("$p")
+		done
+	done
+	more=("${chosen[@]}")
+fi
 target=$here/../target
 
 # The time stamp and names of the build are not the machine's, so that equal
@@ -113,6 +128,15 @@ build() {
 	cp "$tree/.config" "$out/config"
 	strip -o "$out/linux" "$tree/linux"
 
+	for p in "${more[@]}"; do
+		patch -d "$tree" -p1 -F0 <"$p"
+	done
+	um -j"$(nproc)" linux
+	strip -o "$out/linux-patched" "$tree/linux"
+
+	for ((i = ${#more[@]} - 1; i >= 0; i--)); do
+		patch -d "$tree" -p1 -R <"${more[i]}"
+	done
 	for p in "${ours[@]}"; do
 		patch -d "$tree" -p1 -R <"$p"
 	done
@@ -130,7 +154,7 @@ key=$({
 	dpkg-query -W "$source_package"
 	uname -m
 	declare -f um apply build
-	cat "$here/config.fragment" "${patches[@]}" "${ours[@]}" "$target"/{Kconfig*,Makefile,firmware.sh,*.[ch]}
+	cat "$here/config.fragment" "${patches[@]}" "${ours[@]}" "${more[@]}" "$target"/{Kconfig*,Makefile,firmware.sh,*.[ch]}
 } | sha256sum | cut -c1-16)
 result=$cache/$key
 
@@ -167,7 +191,7 @@ tree=$work/tree
 out=$work/out
 mkdir "$tree" "$out"
 
-say "building three kernels from $source_package in $cache, some minutes; follow it with: tail -f $work/out/build.log"
+say "building four kernels from $source_package in $cache, some minutes; follow it with: tail -f $work/out/build.log"
 # In the background, because "set -e" does not reach into a function whose
 # result is tested, and in a process group of its own (set -m), so that an
 # interrupted build leaves no compiler behind.
