@@ -96,10 +96,13 @@ func ThreadsOf(proc tree.FS, iface string) ([]Thread, error) {
 	return slices.DeleteFunc(threads, func(t Thread) bool { return !t.polls(iface) }), err
 }
 
-func threadedFile(iface string) (string, error) {
+func threadedFile(iface string) (string, error) { return netdevFile(iface, "threaded") }
+
+// netdevFile is the path of a netdev's file.
+func netdevFile(iface, file string) (string, error) {
 	// As the kernel has it (net/core/dev.c, dev_valid_name).
 	if iface == "" || iface == "." || iface == ".." || len(iface) >= unix.IFNAMSIZ || strings.ContainsAny(iface, "/: \t\n\v\f\r") {
 		return "", fmt.Errorf("netdev %q: %w", iface, fs.ErrInvalid)
 	}
-	return "class/net/" + iface + "/threaded", nil
+	return "class/net/" + iface + "/" + file, nil
 }
