@@ -13,11 +13,11 @@ import (
 	"airtuned/tree"
 )
 
-// kernel is a tree whose files hold what was written last, and no rest of what
+// truncating is a tree whose files hold what was written last, and no rest of what
 // was there before.
-type kernel struct{ tree.Dir }
+type truncating struct{ tree.Dir }
 
-func (k kernel) Write(name string, p []byte) error {
+func (k truncating) Write(name string, p []byte) error {
 	if err := os.Truncate(k.String()+"/"+name, 0); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (k kernel) Write(name string, p []byte) error {
 
 // The files that say and decide on which CPU work is done.
 func TestPlacementFiles(t *testing.T) {
-	sys := kernel{build(t, map[string]string{
+	sys := truncating{build(t, map[string]string{
 		"class/net/eth0/queues/rx-0/rps_cpus":         "00000000,00000003\n",
 		"class/net/eth0/queues/rx-1/rps_cpus":         "x\n",
 		"class/net/eth0/queues/tx-0/xps_cpus":         "0\n",
@@ -41,7 +41,7 @@ func TestPlacementFiles(t *testing.T) {
 		"devices/pci0/0000:00:04.0/irq":               "17\n",
 		"class/net/veth0/statistics/rx_bytes":         "-1\n",
 	})}
-	proc := kernel{build(t, map[string]string{
+	proc := truncating{build(t, map[string]string{
 		"irq/38/smp_affinity_list":            "0-1\n",
 		"irq/38/effective_affinity_list":      "1\n",
 		"irq/39/effective_affinity_list":      "\n",
