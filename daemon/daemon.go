@@ -122,7 +122,9 @@ type daemon struct {
 
 	mu     sync.Mutex
 	config config.Config
-	radios []*radio // by path
+	// refused says why the configuration file, as it is now, is not in force.
+	refused string
+	radios  []*radio // by path
 	// warnings are those of the latest look at the radios.
 	warnings []tuner.Warning
 	// loops is the context of the radios' loops.

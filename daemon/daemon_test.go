@@ -88,7 +88,9 @@ func call[T any](s *system, method, params string) (T, error) {
 type statusResult struct {
 	Version string
 	UptimeS float64 `json:"uptime_s"`
-	Radios  []tuner.Status
+
+	ConfigError string `json:"config_error"`
+	Radios      []tuner.Status
 }
 
 func (s *system) status() statusResult {
@@ -268,6 +270,9 @@ func TestReload(t *testing.T) {
 		if got := s.status().Radios[0].Policy; got != "dql" {
 			t.Errorf("a bad file changed the policy to %s", got)
 		}
+		if got := s.status().ConfigError; got != e.Message {
+			t.Errorf("status says %q of the bad file, want %q", got, e.Message)
+		}
 
 		if err := os.WriteFile(s.Config, []byte("loop: {sample: 50ms}\nradios: [{policy: observe}]"), 0o600); err != nil {
 			t.Fatal(err)
@@ -278,6 +283,9 @@ func TestReload(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := s.status().Radios[0].Policy; got != "observe" {
 			t.Errorf("after a reload the policy is %s", got)
+		}
+		if got := s.status().ConfigError; got != "" {
+			t.Errorf("status says %q of a good file", got)
 		}
 		s.wantState(tuner.Observing)
 		if err := s.stop(); err != nil {

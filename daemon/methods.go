@@ -28,7 +28,7 @@ type changes struct {
 
 // methods is the control interface.
 //
-//	status                    {version, uptime_s, radios: [status]}
+//	status                    {version, uptime_s, config_error, radios: [status]}
 //	radios                    {radios: [as detected], warnings}
 //	policy  {radio?, policy?} {radios: [{path, phy, policy}], policies}; setting one is a change
 //	tune    {radio?, policy?, dry_run?}  {changes}; holds the radio until resume
@@ -68,11 +68,15 @@ func (d *daemon) callStatus(ctx context.Context, c control.Call) (any, error) {
 	if err := c.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
+	d.mu.Lock()
+	refused := d.refused
+	d.mu.Unlock()
 	return struct {
-		Version string         `json:"version"`
-		UptimeS float64        `json:"uptime_s"`
-		Radios  []tuner.Status `json:"radios"`
-	}{d.Version, math.Round(time.Since(d.started).Seconds()*10) / 10, d.statuses(ctx)}, nil
+		Version     string         `json:"version"`
+		UptimeS     float64        `json:"uptime_s"`
+		ConfigError string         `json:"config_error"`
+		Radios      []tuner.Status `json:"radios"`
+	}{d.Version, math.Round(time.Since(d.started).Seconds()*10) / 10, refused, d.statuses(ctx)}, nil
 }
 
 func (d *daemon) callRadios(ctx context.Context, c control.Call) (any, error) {

@@ -76,7 +76,7 @@ func newRadio(env tuner.Env, found tuner.Radio, s tuner.Settings) *radio {
 		want:     s,
 	}
 	r.last.Store(&tuner.Status{
-		Radio: found, State: tuner.Observing, Reason: "starting", Stations: []tuner.StationStatus{},
+		Radio: found, State: tuner.Observing, Reason: "starting", Stations: []tuner.StationStatus{}, Events: []tuner.Event{},
 	})
 	return r
 }

@@ -33,6 +33,9 @@ func (d *daemon) reload(why string) error {
 		} else {
 			d.log.Error("the configuration was refused; the old one stays in force", "error", err)
 		}
+		d.mu.Lock()
+		d.refused = err.Error()
+		d.mu.Unlock()
 		return err
 	}
 	d.mu.Lock()
@@ -45,7 +48,7 @@ func (d *daemon) reload(why string) error {
 		d.log.Warn("the sandbox stays as it is until the daemon is restarted", "sandbox", d.config.Sandbox)
 		c.Sandbox = d.config.Sandbox
 	}
-	d.config = c
+	d.config, d.refused = c, ""
 	for _, r := range d.radios {
 		r.policy = ""
 		if r.goneAt.IsZero() {

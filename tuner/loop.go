@@ -95,6 +95,8 @@ type Tuner struct {
 	decisions  uint64
 	lastChange *LastChange
 	loggedAt   time.Time // when limits were last logged at info
+	at         time.Time // of the latest step or command
+	events     events
 	view       view
 }
 
@@ -107,6 +109,7 @@ func New(env Env, r Radio, s Settings, now time.Time) *Tuner {
 		state:     Observing,
 		overrides: map[wlan.MAC]struct{}{},
 		phyIndex:  -1,
+		at:        now,
 	}
 	t.relocate(now)
 	return t
@@ -248,6 +251,7 @@ func (t *Tuner) open() {
 
 func (t *Tuner) close() {
 	if t.senses != nil {
+		t.view.total.add(t.senses.total)
 		t.senses.close()
 		t.senses = nil
 	}
@@ -288,10 +292,12 @@ func (t *Tuner) become(s State, reason string) {
 	if t.state == s && t.reason == reason {
 		return
 	}
-	if t.state != s || s == Held || s == Observing && reason != "" {
-		t.log.Info(string(s), "reason", reason)
-	}
+	said := t.state != s || s == Held || s == Observing && reason != ""
 	t.state, t.reason = s, reason
+	if said {
+		t.log.Info(string(s), "reason", reason)
+		t.noteState()
+	}
 }
 
 // startOver tells the policy at the next window that the past is void.
@@ -348,6 +354,7 @@ func (t *Tuner) pause(until time.Time) {
 // observation, a decision and, if that is different, a change. It is to be
 // called every Settings.Sample.
 func (t *Tuner) Step(now time.Time) {
+	t.at = now
 	every := rescanEvery
 	if t.senses == nil && t.gone == "" {
 		every = rebuildEvery
@@ -580,7 +587,9 @@ func (t *Tuner) put(wanted wlan.Limits, d policies.Decision, now time.Time) {
 		t.overrides[w.MAC] = struct{}{}
 	}
 	failed := ""
-	for _, c := range t.journal.apply(todo, d.Reason, false) {
+	changes := t.journal.apply(todo, d.Reason, false)
+	t.noteChanges(d.Reason, changes)
+	for _, c := range changes {
 		switch c.Result {
 		case Applied:
 			t.wrote = true
@@ -724,6 +733,7 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 			t.log.Info("restored", "knob", c.Knob, "from", c.From, "to", c.To, "why", c.Reason)
 		}
 	}
+	t.noteChanges(reason, changes)
 	t.wrote, t.foreign = false, foreign{}
 	clear(t.overrides)
 	if l, err := t.phy.AQLTxqLimit(); err == nil {
@@ -758,6 +768,9 @@ func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error
 		return changes, err
 	}
 	taken := false
+	reason := "tuned once with policy " + s.Policy
+	t.at = now
+	t.noteChanges(reason, changes)
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.changed(c, now)
@@ -766,7 +779,7 @@ func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error
 	}
 	if taken { // else there is nothing to hold
 		t.told, t.lasting, t.wrote, t.foreign = true, false, false, foreign{}
-		t.become(Held, "tuned once with policy "+s.Policy)
+		t.become(Held, reason)
 	}
 	return changes, nil
 }
@@ -776,6 +789,7 @@ func (t *Tuner) Resume(now time.Time) {
 	if t.gone != "" || !t.told {
 		return
 	}
+	t.at = now
 	t.told, t.foreign, t.wrote = false, foreign{}, false
 	t.pauseUntil = time.Time{}
 	t.startOver()
@@ -804,6 +818,7 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 	if changed {
 		t.log.Info("policy", "from", t.settings.Policy, "to", s.Policy)
 	}
+	t.at = now
 	t.settings, t.policy = s, policy
 	t.referee = referee{}
 	t.radio.Policy = s.Policy

@@ -33,7 +33,10 @@ func (t *Tuner) thread(now time.Time) {
 		return
 	}
 	plan := threadedPlan(t.env, t.radio, t.settings.ThreadedNAPI)
-	for _, c := range t.journal.apply(plan, "threaded_napi: "+string(t.settings.ThreadedNAPI), false) {
+	reason := "threaded_napi: " + string(t.settings.ThreadedNAPI)
+	changes := t.journal.apply(plan, reason, false)
+	t.noteChanges(reason, changes)
+	for _, c := range changes {
 		switch c.Result {
 		case Applied:
 			t.changed(c, now)

@@ -110,6 +110,16 @@ type Status struct {
 	Stations       []StationStatus `json:"stations"`
 	Decisions      uint64          `json:"decisions"`
 	LastChange     *LastChange     `json:"last_change"`
+	// Events are the latest ones, the oldest first.
+	Events []Event `json:"events"`
+	// Total counts since the daemon took the radio up.
+	Total Totals `json:"total"`
+	// BacklogPackets wait in fq above the driver, on average over the last window;
+	// nil where the kernel does not tell.
+	BacklogPackets *int64 `json:"backlog_packets"`
+	// Stopped is the share of the last window, 0 to 1, in which the driver had
+	// stopped a queue; nil where the kernel does not tell.
+	Stopped *float64 `json:"stopped"`
 	// FirmwareRestarts counts them since the driver was loaded; nil where the
 	// driver does not.
 	FirmwareRestarts *uint32 `json:"firmware_restarts"`
@@ -123,19 +133,48 @@ type PendingStatus struct {
 }
 
 // ResidencyStatus is the time frames spent in the hardware queue, in
-// microseconds, by Little's law over the last window; P95 over the last minute
-// of windows.
+// microseconds, by Little's law over the last window; the percentiles over the
+// last minute of windows.
 type ResidencyStatus struct {
 	Mean int64 `json:"mean"`
+	P50  int64 `json:"p50"`
 	P95  int64 `json:"p95"`
+	P99  int64 `json:"p99"`
+}
+
+// Totals are counters of what went from fq to the driver. They start at 0 when
+// the daemon takes a radio or a station up, or finds it again.
+type Totals struct {
+	TxBytes   uint64 `json:"tx_bytes"`
+	TxPackets uint64 `json:"tx_packets"`
+	Drops     uint64 `json:"drops"`      // by fq and CoDel
+	AirtimeUs uint64 `json:"airtime_us"` // as mac80211 books it
+}
+
+func (t *Totals) add(u Totals) {
+	t.TxBytes += u.TxBytes
+	t.TxPackets += u.TxPackets
+	t.Drops += u.Drops
+	t.AirtimeUs += u.AirtimeUs
 }
 
 // StationStatus is one station over the last window.
 type StationStatus struct {
 	MAC            wlan.MAC              `json:"mac"`
+	Interface      string                `json:"interface"`
 	Limits         map[string]wlan.Limit `json:"limits"`
 	PendingUs      int64                 `json:"pending_us"`
 	ThroughputKbps uint64                `json:"throughput_kbps"`
+	// RateKbps is the rate it was last sent to at, seconds old, 0: not known.
+	RateKbps       uint64 `json:"rate_kbps"`
+	BacklogPackets uint64 `json:"backlog_packets"`
+	BacklogBytes   uint64 `json:"backlog_bytes"`
+	// AirtimeShare is its part, 0 to 1, of the airtime that was booked for all
+	// stations in the last second or two; nil where none was.
+	AirtimeShare *float64 `json:"airtime_share"`
+	Active       bool     `json:"active"`
+	Asleep       bool     `json:"asleep"`
+	Total        Totals   `json:"total"`
 }
 
 // LastChange is the latest change to one of the radio's knobs.

@@ -39,6 +39,7 @@ type senses struct {
 	netdevs        []string
 	netdevsChanged bool // at the last scan
 
+	total                          Totals
 	airtimeUs, frameCount, backlog level
 	stopped, stoppedN              int
 
@@ -121,6 +122,10 @@ type station struct {
 
 	rateKbps uint64
 
+	total Totals
+	// airtimeMean is its booked airtime of a window, in us, smoothed.
+	airtimeMean float64
+
 	virtualTime bool // its airtime has no deficit
 	powersave   powersave
 }
@@ -145,6 +150,9 @@ func newSenses(debug tree.FS, phy *debugfs.Phy) *senses {
 	}
 	return s
 }
+
+// airtimeWindows is over how many windows a station's airtime is smoothed.
+const airtimeWindows = 8
 
 // The files of stations stay open from one window to the next, unless they are
 // more than this share of what the process may have open: other radios and the
@@ -311,6 +319,10 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 		if lean {
 			st.close()
 		}
+		sent := Totals{p.TxBytes, p.TxPackets, p.Drops, p.AirtimeUs}
+		st.total.add(sent)
+		s.total.add(sent)
+		st.airtimeMean += (float64(p.AirtimeUs) - st.airtimeMean) / airtimeWindows
 		o.TxBytes += p.TxBytes
 		o.TxPackets += p.TxPackets
 		o.Stations = append(o.Stations, p)

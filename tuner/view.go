@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -23,6 +24,10 @@ type view struct {
 	framesMax int
 	txBytes   uint64
 	active    int
+	backlog   policies.Gauge
+	stopped   float64
+	stoppedN  int
+	total     Totals // without what senses has counted
 	stations  []policies.Station
 
 	residency  [residencyWindows]int64 // us, a ring
@@ -44,6 +49,7 @@ func (v *view) note(o *policies.Observation) {
 	v.seen, v.window = true, o.Window
 	v.pending, v.frames, v.framesMax = o.Pending, o.Frames, o.FramesMax
 	v.txBytes, v.active = o.TxBytes, o.Active()
+	v.backlog, v.stopped, v.stoppedN = o.Backlog, o.Stopped, o.StoppedN
 	v.stations = append(v.stations[:0], o.Stations...)
 	if us := residencyUs(o); us > 0 {
 		v.residency[v.residencyN%residencyWindows] = us
@@ -75,9 +81,14 @@ func (v *view) noteStations(ifname string, stations []nl80211.Station, now time.
 	for i := range stations {
 		st := &stations[i]
 		d.bytes[st.MAC] = st.TxBytes
-		s := StationStatus{MAC: st.MAC, Limits: map[string]wlan.Limit{}}
+		s := StationStatus{
+			MAC: st.MAC, Interface: ifname, Limits: map[string]wlan.Limit{}, RateKbps: st.TxRateKbps,
+			Total: Totals{TxBytes: st.TxBytes},
+		}
 		if was, ok := before.bytes[st.MAC]; ok && us > 0 && st.TxBytes >= was {
+			v.total.TxBytes += st.TxBytes - was
 			s.ThroughputKbps = (st.TxBytes - was) * 8000 / uint64(us)
+			s.Active = st.TxBytes > was
 		}
 		d.stations = append(d.stations, s)
 	}
@@ -90,6 +101,7 @@ func (t *Tuner) Status() Status {
 	s := Status{
 		Radio: t.radio, State: t.state, Reason: t.reason,
 		Stations: []StationStatus{}, Decisions: t.decisions, LastChange: t.lastChange,
+		Events: t.events.list(), Total: t.view.total,
 	}
 	if t.crashesN {
 		n := t.crashes
@@ -112,6 +124,7 @@ func (t *Tuner) Status() Status {
 		}
 		return s
 	}
+	s.Total.add(t.senses.total)
 	s.AQL.Limits = map[string]wlan.Limit{}
 	for ac := range t.radio.AQL.Limits { // those there are
 		ac, _ := wlan.ParseAC(ac)
@@ -130,12 +143,35 @@ func (t *Tuner) Status() Status {
 	case SourceAirtime:
 		s.Queue.Pending = int(s.Pending.AirtimeUs)
 	}
+	if v.backlog.N > 0 {
+		n := int64(v.backlog.Mean + 0.5)
+		s.BacklogPackets = &n
+	}
+	if v.stoppedN > 0 {
+		share := v.stopped
+		s.Stopped = &share
+	}
 	s.ResidencyUs = v.residencyStatus()
 	s.ThroughputKbps = kbps(v.txBytes, v.window)
 	s.ActiveStations = v.active
+	airtime := 0.0
+	for _, st := range t.senses.stations {
+		airtime += st.airtimeMean
+	}
 	for i := range v.stations {
 		st := &v.stations[i]
-		out := StationStatus{MAC: st.MAC, Limits: map[string]wlan.Limit{}, ThroughputKbps: kbps(st.TxBytes, v.window)}
+		out := StationStatus{
+			MAC: st.MAC, Limits: map[string]wlan.Limit{}, ThroughputKbps: kbps(st.TxBytes, v.window),
+			RateKbps: st.RateKbps, BacklogPackets: st.BacklogPackets, BacklogBytes: st.BacklogBytes,
+			Active: st.Active, Asleep: st.Asleep,
+		}
+		if sensed := t.senses.station(st.MAC); sensed != nil { // it may have left since
+			out.Interface, out.Total = sensed.netdev, sensed.total
+			if airtime > 0 {
+				share := math.Round(1000*sensed.airtimeMean/airtime) / 1000
+				out.AirtimeShare = &share
+			}
+		}
 		for _, ac := range wlan.ACs {
 			if st.HasLimit {
 				out.Limits[ac.String()] = st.Limit[ac]
@@ -153,7 +189,8 @@ func (v *view) residencyStatus() ResidencyStatus {
 		return ResidencyStatus{}
 	}
 	sorted := slices.Sorted(slices.Values(v.residency[:n]))
-	return ResidencyStatus{Mean: v.residency[(v.residencyN-1)%residencyWindows], P95: sorted[(n*95-1)/100]}
+	at := func(percent int) int64 { return sorted[(n*percent-1)/100] }
+	return ResidencyStatus{Mean: v.residency[(v.residencyN-1)%residencyWindows], P50: at(50), P95: at(95), P99: at(99)}
 }
 
 func kbps(bytes uint64, window time.Duration) uint64 {
