@@ -7,16 +7,12 @@ import (
 	"fmt"
 
 	"airtuned/daemon/control"
-	"airtuned/tuner"
+	"airtuned/metrics"
 )
 
 // daemonStatus is the result of the daemon's method status. Its JSON form is a
 // contract.
-type daemonStatus struct {
-	Version string         `json:"version"`
-	UptimeS float64        `json:"uptime_s"`
-	Radios  []tuner.Status `json:"radios"`
-}
+type daemonStatus = metrics.Status
 
 // askForChanges lets the daemon do what it keeps this process from doing.
 // locked is the error that says so: it stands if no daemon answers. next is the

@@ -133,7 +133,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 		a.emit(map[string]string{"help": b.String()})
 	})
 	root.AddCommand(
-		newDemo(a), newDetect(a), newStatus(a), newTop(a),
+		newDemo(a), newDetect(a), newStatus(a), newTop(a), newMetrics(a),
 		newRun(a), newTune(a), newRestore(a), newResume(a), newReload(a), newConfig(a),
 		newVersion(a), newCompletion(a),
 	)
