@@ -61,6 +61,7 @@ func (t *Tuner) noteChanges(reason string, changes []Change) {
 	more := -1
 	for i := range changes {
 		c := &changes[i]
+		t.tap.Changed(c.Knob, c.From, c.To, string(c.Result), c.Reason)
 		if c.Result != Applied {
 			continue
 		}

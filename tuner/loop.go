@@ -13,6 +13,7 @@ import (
 	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/policies"
+	"airtuned/recording"
 	"airtuned/wlan"
 )
 
@@ -98,6 +99,8 @@ type Tuner struct {
 	at         time.Time // of the latest step or command
 	events     events
 	view       view
+	tap        *recording.Writer // nil unless the loop is recorded
+	version    string            // of the program, for recordings
 }
 
 // New returns the loop of a radio as detected. It writes nothing but threaded
@@ -118,11 +121,13 @@ func New(env Env, r Radio, s Settings, now time.Time) *Tuner {
 // newPolicy makes the policy the settings name, with the numbers of the
 // chip's profile.
 func newPolicy(r Radio, s Settings) (policies.Policy, error) {
+	return policies.New(s.Policy, policyParams(r, s))
+}
+
+func policyParams(r Radio, s Settings) policies.Params {
 	s = s.forRadio(r)
 	profile := policies.ProfileFor(r.Chip, r.Driver, r.Bus)
-	return policies.New(s.Policy, policies.Params{
-		Static: profile.Static, Target: s.Target, Min: s.Min, Max: s.Max,
-	})
+	return policies.Params{Static: profile.Static, Target: s.Target, Min: s.Min, Max: s.Max}
 }
 
 // foreign marks knobs that another program has taken over.
@@ -218,6 +223,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 		t.unfit = err.Error()
 		return
 	}
+	t.recordPolicy()
 	t.thread(now)
 }
 
@@ -228,6 +234,7 @@ func (t *Tuner) refit() {
 	}
 	if policy, err := newPolicy(t.radio, t.settings); err == nil {
 		t.policy = policy
+		t.recordPolicy()
 		t.startOver()
 	}
 }
@@ -242,7 +249,7 @@ func (t *Tuner) open() {
 	if t.phy.Built() != nil {
 		return // observe through netlink alone
 	}
-	t.senses = newSenses(t.env.Debug, t.phy)
+	t.senses = t.newSenses()
 	if err := t.senses.scan(); err != nil {
 		t.close()
 		t.look = true // just renamed, or leaving
@@ -294,6 +301,7 @@ func (t *Tuner) become(s State, reason string) {
 	}
 	said := t.state != s || s == Held || s == Observing && reason != ""
 	t.state, t.reason = s, reason
+	t.tap.State(string(s), reason)
 	if said {
 		t.log.Info(string(s), "reason", reason)
 		t.noteState()
@@ -337,6 +345,7 @@ func (t *Tuner) Note(kind nl80211.EventKind, now time.Time) {
 // rates are taken where debugfs tells the rest.
 func (t *Tuner) NoteStations(ifname string, stations []nl80211.Station, now time.Time) {
 	if t.senses != nil {
+		t.tap.At(now)
 		t.senses.note(stations)
 		return
 	}
@@ -355,6 +364,7 @@ func (t *Tuner) pause(until time.Time) {
 // called every Settings.Sample.
 func (t *Tuner) Step(now time.Time) {
 	t.at = now
+	t.record(now)
 	every := rescanEvery
 	if t.senses == nil && t.gone == "" {
 		every = rebuildEvery
@@ -550,6 +560,7 @@ func (t *Tuner) decide(o *policies.Observation) {
 	switch t.referee.judge(o, t.wrote && changed && tighter(t.inForce, found)) {
 	case play:
 		t.decision = t.policy.Decide(o)
+		t.tap.Decided(o.Fresh, t.decision)
 	case show:
 		t.put(found, policies.Decision{Reason: "comparing with the limits that were found"}, o.Now)
 		return
@@ -820,6 +831,7 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 	}
 	t.at = now
 	t.settings, t.policy = s, policy
+	t.recordPolicy()
 	t.referee = referee{}
 	t.radio.Policy = s.Policy
 	if s.Policy == "observe" && !t.told {
@@ -838,5 +850,7 @@ func (t *Tuner) Stop(reason string) error {
 	if len(changes) > 0 {
 		t.become(Restored, reason)
 	}
+	t.tap.End()
+	t.tap = nil
 	return err
 }

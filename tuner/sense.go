@@ -13,6 +13,7 @@ import (
 	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/policies"
+	"airtuned/recording"
 	"airtuned/tree"
 	"airtuned/wlan"
 )
@@ -46,6 +47,7 @@ type senses struct {
 	stations []*station // sorted by address
 	changed  bool       // a station came or went since the last window
 	obs      policies.Observation
+	tap      *recording.Writer // nil unless the loop is recorded
 	text     [512]byte // of the files of powersave
 }
 
@@ -184,6 +186,7 @@ func (st *station) close() {
 
 // scan looks which interfaces and stations there are now.
 func (s *senses) scan() error {
+	defer s.tap.Scanned()
 	netdevs, err := s.phy.Netdevs()
 	if err != nil {
 		return err
@@ -246,7 +249,9 @@ func (s *senses) station(mac wlan.MAC) *station {
 
 // note takes in what a netlink dump said of the stations.
 func (s *senses) note(stations []nl80211.Station) {
+	s.tap.Rates(len(stations))
 	for i := range stations {
+		s.tap.Rate(stations[i].MAC, stations[i].TxRateKbps)
 		if st := s.station(stations[i].MAC); st != nil {
 			st.rateKbps = stations[i].TxRateKbps
 		}
@@ -273,6 +278,7 @@ func (s *senses) sample() error {
 			s.stopped++
 		}
 	}
+	s.tap.Sampled()
 	return err
 }
 
@@ -332,6 +338,7 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 		// is no demand.
 		o.Backlog = policies.Gauge{N: o.Backlog.N}
 	}
+	s.tap.Observed(window, limits, fresh)
 	return o
 }
 
