@@ -141,6 +141,20 @@ func (s *Sim) SetRate(station, kbps int) {
 	s.stations[station].setRate(kbps)
 }
 
+// Join associates a station, whatever the scenario has in store for it.
+func (s *Sim) Join(station int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.join(s.stations[station])
+}
+
+// Leave takes a station away.
+func (s *Sim) Leave(station int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(s.stations[station])
+}
+
 // Sleep puts a station into power save, or wakes it. The firmware keeps what is
 // for it until then; mac80211 sees frames that do not come back.
 func (s *Sim) Sleep(station int, asleep bool) {

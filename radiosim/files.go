@@ -18,8 +18,11 @@ const (
 	pciParent = "devices/pci0000:00/0000:00:00.0"
 	pciSlot   = "0000:01:00.0"
 	iface     = "wlan0"
-	ifindex   = 4
+	ifindex   = IfIndex
 )
+
+// IfIndex is the index of the radio's interface.
+const IfIndex = 4
 
 // files are the three trees of a radio.
 type files struct {

@@ -392,6 +392,23 @@ func (s *Sim) Associated() int {
 	return len(s.assoc)
 }
 
+// Link is what an access point knows of a station that is associated.
+type Link struct {
+	MAC      wlan.MAC
+	RateKbps int
+}
+
+// Links are those there are now, in order of joining.
+func (s *Sim) Links() []Link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Link, 0, len(s.assoc))
+	for _, st := range s.assoc {
+		out = append(out, Link{st.mac, st.kbps})
+	}
+	return out
+}
+
 // DeliveredBytes counts the TCP payload that reached stations since the start.
 func (s *Sim) DeliveredBytes() uint64 {
 	s.mu.Lock()
