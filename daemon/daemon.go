@@ -27,6 +27,7 @@ import (
 	"airtuned/daemon/config"
 	"airtuned/daemon/control"
 	"airtuned/nl80211"
+	"airtuned/tree"
 	"airtuned/tuner"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	// Socket is where the control socket shall be, empty for where the
 	// configuration says.
 	Socket string
+	// Etc is /etc, where OpenWrt keeps who places the network's work; nil: nowhere.
+	Etc tree.FS
 	// Version is reported by the method status.
 	Version string
 	// Events streams nl80211 events (nl80211.Client.Events); nil without
@@ -125,6 +128,7 @@ type daemon struct {
 	// refused says why the configuration file, as it is now, is not in force.
 	refused string
 	radios  []*radio // by path
+	host    *hostLoop
 	// warnings are those of the latest look at the radios.
 	warnings []tuner.Warning
 	// loops is the context of the radios' loops.
@@ -144,6 +148,7 @@ func newDaemon(o Options) (*daemon, error) {
 		search:  make(chan struct{}, 1),
 		found:   make(chan struct{}),
 		joined:  make(chan struct{}, 1),
+		host:    newHostLoop(),
 	}, nil
 }
 
@@ -154,6 +159,7 @@ func (d *daemon) run(ctx context.Context, tasks ...func(context.Context) error) 
 	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	d.loops = loops
+	go d.host.run(loops, d)
 
 	group, ctx := errgroup.WithContext(ctx)
 	for _, task := range append(tasks, d.searchRadios, d.followEvents, d.askStations, d.supervise) {
@@ -277,6 +283,12 @@ func (d *daemon) stop(cancel context.CancelFunc) error {
 		default:
 			errs = append(errs, fmt.Errorf("%s is blocked and did not get its original values back within %v; airtuned restore does it later", r.path, stopWithin))
 		}
+	}
+	select {
+	case <-d.host.done:
+		errs = append(errs, d.host.stopped)
+	case <-time.After(stopWithin):
+		errs = append(errs, errors.New("the host's original values could not be put back in time; airtuned restore does it later"))
 	}
 	return errors.Join(errs...)
 }

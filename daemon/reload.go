@@ -38,6 +38,7 @@ func (d *daemon) reload(why string) error {
 		d.mu.Unlock()
 		return err
 	}
+	d.configureHost(c)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c.Socket != d.config.Socket {

@@ -98,10 +98,15 @@ func ThreadsOf(proc tree.FS, iface string) ([]Thread, error) {
 
 func threadedFile(iface string) (string, error) { return netdevFile(iface, "threaded") }
 
+// NetdevName reports whether a netdev can have that name (net/core/dev.c,
+// dev_valid_name).
+func NetdevName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) < unix.IFNAMSIZ && !strings.ContainsAny(s, "/: \t\n\v\f\r")
+}
+
 // netdevFile is the path of a netdev's file.
 func netdevFile(iface, file string) (string, error) {
-	// As the kernel has it (net/core/dev.c, dev_valid_name).
-	if iface == "" || iface == "." || iface == ".." || len(iface) >= unix.IFNAMSIZ || strings.ContainsAny(iface, "/: \t\n\v\f\r") {
+	if !NetdevName(iface) {
 		return "", fmt.Errorf("netdev %q: %w", iface, fs.ErrInvalid)
 	}
 	return "class/net/" + iface + "/" + file, nil

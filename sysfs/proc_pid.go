@@ -64,6 +64,21 @@ func NAPIThreads(proc tree.FS) ([]Thread, error) {
 	return threads, nil
 }
 
+// ThreadTicks is for how long a thread has run, in ticks of USER_HZ.
+func ThreadTicks(proc tree.FS, pid int) (uint64, error) {
+	stat, err := tree.ReadString(proc, strconv.Itoa(pid)+"/stat")
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(f) < 13 {
+		return 0, fmt.Errorf("stat of thread %d: too few fields: %q", pid, stat)
+	}
+	user, err := strconv.ParseUint(f[11], 10, 64)
+	system, err2 := strconv.ParseUint(f[12], 10, 64)
+	return user + system, errors.Join(err, err2)
+}
+
 // isKernelThread reads a /proc/PID/stat line, "64 (name) S 2 0 0 0 -1 2129984 ...":
 // a child of kthreadd with the flag PF_KTHREAD (fs/proc/array.c, do_task_stat).
 func isKernelThread(stat string) bool {

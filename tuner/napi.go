@@ -1,28 +1,16 @@
 package tuner
 
-import (
-	"time"
+import "time"
 
-	"airtuned/sysfs"
-)
-
-// threadedPlan lists the interfaces whose NAPI shall be threaded or not. auto
-// turns it on where it is worth a try: never on one CPU, and never where the
-// driver keeps its NAPI on a hidden netdev, which the file cannot reach. An
-// explicit on or off is tried on every interface, and the kernel's answer told.
-func threadedPlan(env Env, r Radio, mode ThreadedMode) []setting {
+// threadedPlan lists the interfaces whose NAPI the configuration wants threaded
+// or not: it is tried on every interface, and the kernel's answer told. auto is
+// package host's, which has the evidence.
+func threadedPlan(r Radio, mode ThreadedMode) []setting {
 	var plan []setting
-	switch mode {
-	case ThreadedOn, ThreadedOff:
-	case ThreadedAuto:
-		if !r.NAPI.Settable || sysfs.CPUs(env.Sys, env.Proc) < 2 {
-			return nil
+	if mode == ThreadedOn || mode == ThreadedOff {
+		for _, i := range r.Interfaces {
+			plan = append(plan, setting{threadedKnob(i.Name), onOff(mode == ThreadedOn)})
 		}
-	default:
-		return nil
-	}
-	for _, i := range r.Interfaces {
-		plan = append(plan, setting{threadedKnob(i.Name), onOff(mode != ThreadedOff)})
 	}
 	return plan
 }
@@ -32,7 +20,7 @@ func (t *Tuner) thread(now time.Time) {
 	if t.journal == nil || t.told {
 		return
 	}
-	plan := threadedPlan(t.env, t.radio, t.settings.ThreadedNAPI)
+	plan := threadedPlan(t.radio, t.settings.ThreadedNAPI)
 	reason := "threaded_napi: " + string(t.settings.ThreadedNAPI)
 	changes := t.journal.apply(plan, reason, false)
 	t.noteChanges(reason, changes)

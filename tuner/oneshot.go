@@ -36,7 +36,7 @@ func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.T
 	if err != nil {
 		return nil, err
 	}
-	changes := j.apply(threadedPlan(env, r, s.ThreadedNAPI), "threaded_napi: "+string(s.ThreadedNAPI), dryRun)
+	changes := j.apply(threadedPlan(r, s.ThreadedNAPI), "threaded_napi: "+string(s.ThreadedNAPI), dryRun)
 	if s.Policy == "observe" {
 		return changes, nil
 	}

@@ -117,8 +117,33 @@ func (s store) forget(path string) error {
 	return nil
 }
 
-// list returns every record that can be read, and the errors of the others by
-// the path of their radio.
+// HostRecord is the path under which the machine's own originals are kept,
+// which belong to no radio: package host's.
+const HostRecord = "host"
+
+// Record is the place of one set of originals.
+type Record struct {
+	store store
+	path  string
+}
+
+// RecordOf is where the originals of a path are kept.
+func RecordOf(stateDir, path string) Record { return Record{newStore(stateDir), path} }
+
+// Load returns what is recorded, nil if nothing is.
+func (r Record) Load() (*Originals, error) { return r.store.load(r.path) }
+
+// Save writes it so that a crash leaves the old one or the new one.
+func (r Record) Save(o *Originals) error {
+	o.Version = originalsVersion
+	return r.store.save(o)
+}
+
+// Forget removes it.
+func (r Record) Forget() error { return r.store.forget(r.path) }
+
+// list returns every radio's record that can be read, and the errors of the
+// others by the path of their radio.
 func (s store) list() ([]*Originals, map[string]error, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +155,7 @@ func (s store) list() ([]*Originals, map[string]error, error) {
 	var records []*Originals
 	bad := map[string]error{}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") {
+		if !strings.HasSuffix(e.Name(), ".json") || e.Name() == HostRecord+".json" {
 			continue
 		}
 		o, err := s.read(filepath.Join(s.dir, e.Name()))

@@ -28,8 +28,8 @@ type Settings struct {
 // ThreadedMode is the configured wish for threaded NAPI.
 type ThreadedMode string
 
-// The wishes: auto turns it on where it works and there is more than one CPU,
-// leave never touches it, on and off are explicit.
+// The wishes: auto leaves it to package host, which turns it on where a CPU is
+// saturated, leave never touches it, on and off are explicit.
 const (
 	ThreadedAuto  ThreadedMode = "auto"
 	ThreadedOn    ThreadedMode = "on"

@@ -11,6 +11,7 @@ import (
 
 	"airtuned/daemon"
 	"airtuned/nl80211"
+	"airtuned/tree"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -34,7 +35,7 @@ The log goes to standard error.`,
 			env, done := a.env()
 			defer done()
 			env.Log = a.logger(verbose)
-			o := daemon.Options{Env: env, Config: file, Version: buildVersion()}
+			o := daemon.Options{Env: env, Etc: tree.Dir("/etc"), Config: file, Version: buildVersion()}
 			if cmd.Flags().Changed("socket") {
 				o.Socket = a.socket
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"airtuned/host"
 	"airtuned/policies"
 	"airtuned/tuner"
 )
@@ -37,6 +38,8 @@ type Config struct {
 	// Sandbox is whether the daemon shuts itself off from files it does not
 	// need.
 	Sandbox bool `json:"sandbox" yaml:"sandbox"`
+	// Host is about the machine itself.
+	Host Host `json:"host" yaml:"host"`
 	// Radios are tried in order; the first whose Match fits a radio is its
 	// rule, and there is no other. What it leaves open comes from the chip's
 	// profile.
@@ -53,6 +56,24 @@ type Socket struct {
 type Loop struct {
 	Sample Duration `json:"sample" yaml:"sample"`
 	Window Duration `json:"window" yaml:"window"`
+}
+
+// Host says whether the network's work is moved between CPUs (auto, off), and of
+// which interfaces besides those of radios.
+type Host struct {
+	Placement  string   `json:"placement" yaml:"placement"`
+	Interfaces []string `json:"interfaces" yaml:"interfaces,flow"`
+}
+
+// The values of Host.Placement.
+const (
+	PlacementAuto = "auto"
+	PlacementOff  = "off"
+)
+
+// HostSettings is how the machine shall be treated.
+func (c Config) HostSettings() host.Settings {
+	return host.Settings{Off: c.Host.Placement == PlacementOff, Interfaces: c.Host.Interfaces}
 }
 
 // Rule says how the radios that match it are treated. A zero field is one that
@@ -106,6 +127,7 @@ func Default() Config {
 		Socket:  Socket{Path: RunDir() + "/airtuned.sock", Group: "airtuned"},
 		Loop:    Loop{Sample: Duration(20 * time.Millisecond), Window: Duration(200 * time.Millisecond)},
 		Sandbox: true,
+		Host:    Host{Placement: PlacementAuto, Interfaces: []string{}},
 		Radios:  []Rule{},
 	}
 }

@@ -74,6 +74,10 @@ radios:
 				{Match: Match{Bus: "pci", Path: "devices/*", Phy: "phy?", Interface: "wlan[0-3]*"}, Limits: Limits{Max: ms(1000)}},
 			}
 		})},
+		{"host", "host: {placement: off, interfaces: [eth0, br-lan.1, 'true']}\n", with(func(c *Config) {
+			c.Host = Host{Placement: PlacementOff, Interfaces: []string{"eth0", "br-lan.1", "true"}}
+		})},
+		{"host without interfaces", "host:\n  interfaces:\n", Default()},
 		{"anchors", "radios:\n- &a\n  match: {chip: A}\n  policy: delay\n- *a\n", with(func(c *Config) {
 			r := Rule{Match: Match{Chip: "A"}, Policy: "delay"}
 			c.Radios = []Rule{r, r}
@@ -97,7 +101,7 @@ func TestParseErrors(t *testing.T) {
 		name, in string
 		want     []string // the beginnings of the errors
 	}{
-		{"unknown section", "sockets: {}", []string{`f.yaml:1:1: unknown key "sockets" in the configuration (allowed: socket, loop, sandbox, radios)`}},
+		{"unknown section", "sockets: {}", []string{`f.yaml:1:1: unknown key "sockets" in the configuration (allowed: socket, loop, sandbox, host, radios)`}},
 		{"unknown key", "radios:\n- match: {chip: A}\n  polcy: delay\n", []string{`f.yaml:3:3: unknown key "polcy" in a radio's entry (allowed: match, policy, target, limits, threaded_napi, force)`}},
 		{"unknown match key", "radios:\n- match: {vendor: A}\n", []string{`f.yaml:2:11: unknown key "vendor" in match (allowed: chip, driver, bus, path, phy, interface)`}},
 		{"unknown policy", "radios:\n- policy: fast\n", []string{`f.yaml:2:11: unknown policy "fast" (allowed: ` + strings.Join(policies.Names(), ", ") + ")"}},
@@ -121,6 +125,9 @@ func TestParseErrors(t *testing.T) {
 		{"not a list", "radios: {chip: A}\n", []string{`f.yaml:1:9: radios must be a list`}},
 		{"not a scalar", "radios:\n- policy: [delay]\n", []string{`f.yaml:2:11: policy must be a single value`}},
 		{"sandbox", "sandbox: no", []string{`f.yaml:1:10: unknown sandbox "no" (allowed: true, false)`}},
+		{"placement", "host: {placement: on}", []string{`f.yaml:1:19: unknown placement "on" (allowed: auto, off)`}},
+		{"interface list", "host: {interfaces: eth0}", []string{`f.yaml:1:20: interfaces must be a list`}},
+		{"interface name", "host: {interfaces: [../x, eth0]}", []string{`f.yaml:1:21: "../x" cannot be the name of an interface`}},
 		{"relative socket", "socket: {path: a.sock}", []string{`f.yaml:1:16: path "a.sock" is not absolute`}},
 		{"long socket", "socket: {path: /" + strings.Repeat("a", 107) + "}", []string{`f.yaml:1:16: path is longer than 107 bytes`}},
 		{"syntax", "loop: {sample: 20ms\nradios: ]", []string{`f.yaml:`}},
@@ -251,7 +258,7 @@ func TestExample(t *testing.T) {
 
 // everyKey is each key that the parser knows.
 var everyKey = []string{
-	"socket", "path", "group", "loop", "sample", "window", "sandbox", "radios", "match", "chip", "driver", "bus",
+	"socket", "path", "group", "loop", "sample", "window", "sandbox", "host", "placement", "interfaces", "radios", "match", "chip", "driver", "bus",
 	"phy", "interface", "policy", "target", "limits", "min", "max", "threaded_napi", "force",
 }
 

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"airtuned/policies"
+	"airtuned/sysfs"
 	"airtuned/tuner"
 )
 
@@ -186,6 +187,13 @@ func (p *parser) config(n *yaml.Node, c *Config) {
 				key{"window", func(n *yaml.Node) { window = n; p.duration(n, "window", minSample, maxWindow, &c.Loop.Window) }})
 		}},
 		key{"sandbox", func(n *yaml.Node) { p.boolean(n, "sandbox", &c.Sandbox) }},
+		key{"host", func(n *yaml.Node) {
+			p.mapping(n, "host",
+				key{"placement", func(n *yaml.Node) {
+					p.oneOf(n, "placement", []string{PlacementAuto, PlacementOff}, &c.Host.Placement)
+				}},
+				key{"interfaces", func(n *yaml.Node) { p.interfaces(target(n), &c.Host.Interfaces) }})
+		}},
 		key{"radios", func(n *yaml.Node) { p.radios(target(n), c) }})
 	if c.Loop.Sample > c.Loop.Window {
 		at := sample
@@ -208,6 +216,28 @@ func (p *parser) radios(n *yaml.Node, c *Config) {
 		var r Rule
 		p.rule(item, &r)
 		c.Radios = append(c.Radios, r)
+	}
+}
+
+// interfaces reads a list of names of netdevs.
+func (p *parser) interfaces(n *yaml.Node, dst *[]string) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.errorf(n, "interfaces must be a list: [eth0, eth1]")
+		return
+	}
+	for _, item := range n.Content {
+		var name string
+		if !p.text(item, "an interface", &name) {
+			continue
+		}
+		if !sysfs.NetdevName(name) {
+			p.errorf(target(item), "%q cannot be the name of an interface", name)
+			continue
+		}
+		*dst = append(*dst, name)
 	}
 }
 
