@@ -12,6 +12,7 @@ import (
 
 	"airtuned/daemon/config"
 	"airtuned/daemon/control"
+	"airtuned/host"
 	"airtuned/policies"
 	"airtuned/tuner"
 )
@@ -28,7 +29,7 @@ type changes struct {
 
 // methods is the control interface.
 //
-//	status                    {version, uptime_s, config_error, radios: [status]}
+//	status                    {version, uptime_s, config_error, radios: [status], host}
 //	radios                    {radios: [as detected], warnings}
 //	policy  {radio?, policy?} {radios: [{path, phy, policy}], policies}; setting one is a change
 //	tune    {radio?, policy?, dry_run?}  {changes}; holds the radio until resume
@@ -36,6 +37,7 @@ type changes struct {
 //	resume  {radio?}          {}
 //	restore {radio?}          {changes}; keeps originals until resume
 //	reload                    {config}
+//	record  {radio?}          {radios: [{path, phy}]}, then notifications {radio, block}
 func (d *daemon) methods() map[string]control.Method {
 	methods := map[string]control.Method{
 		"status":  {Call: d.callStatus},
@@ -46,10 +48,14 @@ func (d *daemon) methods() map[string]control.Method {
 		"resume":  {Change: true, Call: d.callResume},
 		"restore": {Change: true, Call: d.callRestore},
 		"reload":  {Change: true, Call: d.callReload},
+		"record":  {Change: true, Stream: d.callRecord},
 	}
 	// The socket may be open before the radios were looked for: with socket
 	// activation a client is what starts the daemon.
 	for name, m := range methods {
+		if m.Call == nil {
+			continue // it waits itself
+		}
 		call := m.Call
 		m.Call = func(ctx context.Context, c control.Call) (any, error) {
 			select {
@@ -76,7 +82,8 @@ func (d *daemon) callStatus(ctx context.Context, c control.Call) (any, error) {
 		UptimeS     float64        `json:"uptime_s"`
 		ConfigError string         `json:"config_error"`
 		Radios      []tuner.Status `json:"radios"`
-	}{d.Version, math.Round(time.Since(d.started).Seconds()*10) / 10, refused, d.statuses(ctx)}, nil
+		Host        host.Status    `json:"host"`
+	}{d.Version, math.Round(time.Since(d.started).Seconds()*10) / 10, refused, d.statuses(ctx), *d.host.last.Load()}, nil
 }
 
 func (d *daemon) callRadios(ctx context.Context, c control.Call) (any, error) {
@@ -121,9 +128,15 @@ func (d *daemon) callRestore(ctx context.Context, c control.Call) (any, error) {
 	if err := c.Decode(&p); err != nil {
 		return nil, err
 	}
-	return d.change(ctx, p.Radio, func(r *radio) ([]tuner.Change, error) {
+	out, err := d.change(ctx, p.Radio, func(r *radio) ([]tuner.Change, error) {
 		return ask(ctx, r, func(t *tuner.Tuner, _ time.Time) ([]tuner.Change, error) { return t.Restore("restored by command") })
 	})
+	if err != nil || p.Radio != "" {
+		return out, err
+	}
+	own, err := askHost(ctx, d.host, func(h *host.Host) ([]tuner.Change, error) { return h.Restore("restored by command") })
+	out.Changes = append(out.Changes, own...)
+	return out, err
 }
 
 func (d *daemon) callHold(ctx context.Context, c control.Call) (any, error) {
@@ -137,13 +150,17 @@ func (d *daemon) callHold(ctx context.Context, c control.Call) (any, error) {
 	if p.Reason == "" {
 		p.Reason = "held by command"
 	}
-	return struct{}{}, d.each(ctx, p.Radio, func(r *radio) error {
+	err := d.each(ctx, p.Radio, func(r *radio) error {
 		_, err := ask(ctx, r, func(t *tuner.Tuner, _ time.Time) (struct{}, error) {
 			t.Hold(p.Reason)
 			return struct{}{}, nil
 		})
 		return err
 	})
+	if p.Radio == "" {
+		err = errors.Join(err, d.tellHost(ctx, func(h *host.Host) { h.Hold(p.Reason) }))
+	}
+	return struct{}{}, err
 }
 
 func (d *daemon) callResume(ctx context.Context, c control.Call) (any, error) {
@@ -151,7 +168,11 @@ func (d *daemon) callResume(ctx context.Context, c control.Call) (any, error) {
 	if err := c.Decode(&p); err != nil {
 		return nil, err
 	}
-	return struct{}{}, d.each(ctx, p.Radio, func(r *radio) error { return r.resume(ctx) })
+	err := d.each(ctx, p.Radio, func(r *radio) error { return r.resume(ctx) })
+	if p.Radio == "" {
+		err = errors.Join(err, d.tellHost(ctx, (*host.Host).Resume))
+	}
+	return struct{}{}, err
 }
 
 func (d *daemon) callPolicy(ctx context.Context, c control.Call) (any, error) {
@@ -259,7 +280,7 @@ func (d *daemon) each(ctx context.Context, sel string, do func(*radio) error) er
 }
 
 // change is each for what changes knobs.
-func (d *daemon) change(ctx context.Context, sel string, do func(*radio) ([]tuner.Change, error)) (any, error) {
+func (d *daemon) change(ctx context.Context, sel string, do func(*radio) ([]tuner.Change, error)) (changes, error) {
 	var mu sync.Mutex
 	byPath := map[string][]tuner.Change{}
 	err := d.each(ctx, sel, func(r *radio) error {
@@ -270,7 +291,7 @@ func (d *daemon) change(ctx context.Context, sel string, do func(*radio) ([]tune
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return changes{}, err
 	}
 	out := changes{[]tuner.Change{}}
 	for _, r := range d.all() {

@@ -332,8 +332,8 @@ func TestLost(t *testing.T) {
 	}
 	got, err := events(AppendEnd(AppendBlock(AppendHeader(nil), 0, last)))
 	at := now.Sub(t0)
-	// One block each, the first without a window.
-	want := []string{fmt.Sprintf("%v begin ", at), fmt.Sprintf("%v lost 50", at)}
+	// The first block has the beginning only, the others a window each.
+	want := []string{fmt.Sprintf("%v begin ", at), fmt.Sprintf("%v lost 51", at)}
 	if diff := cmp.Diff(want, got); diff != "" || err != io.EOF {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,8 +32,9 @@ const (
 // nothing on a nil Writer, which is how a loop runs that is not recorded. It
 // allocates nothing in the long run.
 type Writer struct {
-	blocks chan []byte
-	spare  chan []byte
+	blocks    chan []byte
+	spare     chan []byte
+	abandoned atomic.Bool
 
 	buf    []byte
 	behind bool // until Begin
@@ -77,6 +79,12 @@ func (w *Writer) Recycle(block []byte) {
 	}
 }
 
+// Abandon says that nobody takes blocks any more. Any goroutine may say so.
+func (w *Writer) Abandon() { w.abandoned.Store(true) }
+
+// Abandoned reports whether the loop had better stop recording.
+func (w *Writer) Abandoned() bool { return w != nil && w.abandoned.Load() }
+
 // Behind reports whether the loop has to Begin anew: blocks were lost and there
 // is room again, or too much is remembered.
 func (w *Writer) Behind() bool {
@@ -89,7 +97,7 @@ func (w *Writer) Behind() bool {
 func (w *Writer) Begin(about []byte, now time.Time) {
 	w.flush()
 	w.files, w.kept, w.last = map[string]*source{}, 0, -1
-	w.behind, w.now, w.flushed = false, now, now
+	w.behind, w.now, w.flushed = false, now, time.Time{} // soon handed over
 	w.decided, w.hasDecided, w.windowEnded = policies.Decision{}, false, false
 	w.event(Begin)
 	w.varint(now.UnixNano())
@@ -360,7 +368,7 @@ var errnos = []struct {
 	{"EAGAIN", unix.EAGAIN}, {"ENOMEM", unix.ENOMEM}, {"EMFILE", unix.EMFILE}, {"ENFILE", unix.ENFILE},
 	{"ENOTDIR", unix.ENOTDIR}, {"EISDIR", unix.EISDIR}, {"EROFS", unix.EROFS}, {"ERANGE", unix.ERANGE},
 	{"ESPIPE", unix.ESPIPE}, {"EBADF", unix.EBADF}, {"EINTR", unix.EINTR}, {"ETIMEDOUT", unix.ETIMEDOUT},
-	{"EOPNOTSUPP", unix.EOPNOTSUPP}, {"ESHUTDOWN", unix.ESHUTDOWN}, {"ENXIO", unix.ENXIO}, {"ELOOP", unix.ELOOP},
+	{"EOPNOTSUPP", unix.EOPNOTSUPP}, {"ESHUTDOWN", unix.ESHUTDOWN}, {"ENXIO", unix.ENXIO}, {"ELOOP", unix.ELOOP}, {"ENODATA", unix.ENODATA},
 }
 
 // errorName is what an error is called in a recording: its errno, else its text.

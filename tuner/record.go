@@ -27,6 +27,9 @@ type About struct {
 // the loop one window: the files are opened anew, so that nothing is known of them
 // that the recording lacks. The policy goes on as it was.
 func (t *Tuner) Record(w *recording.Writer, version string, now time.Time) error {
+	if t.tap.Abandoned() {
+		t.StopRecording(t.tap)
+	}
 	if t.tap != nil {
 		return ErrRecorded
 	}
@@ -45,8 +48,12 @@ func (t *Tuner) StopRecording(w *recording.Writer) {
 	t.reopen()
 }
 
-// record moves the recording's time on, and begins it, at first and after a gap.
+// record moves the recording's time on, begins it, at first and after a gap, and
+// ends it when nobody wants it any more.
 func (t *Tuner) record(now time.Time) {
+	if t.tap.Abandoned() {
+		t.StopRecording(t.tap)
+	}
 	t.tap.At(now)
 	if !t.tap.Behind() {
 		return

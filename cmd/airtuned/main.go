@@ -134,6 +134,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	})
 	root.AddCommand(
 		newDemo(a), newDetect(a), newStatus(a), newTop(a), newMetrics(a),
+		newRecord(a), newReplay(a),
 		newRun(a), newTune(a), newRestore(a), newResume(a), newReload(a), newConfig(a),
 		newVersion(a), newCompletion(a),
 	)

@@ -89,6 +89,12 @@ func (c *Client) Subscribe(ctx context.Context, interval time.Duration, fn func(
 	if err := c.Call(ctx, "subscribe", map[string]string{"interval": interval.String()}, nil); err != nil {
 		return err
 	}
+	return c.Notifications(ctx, "status", fn)
+}
+
+// Notifications hands each notification of a method that was called to fn, until
+// ctx ends, fn returns an error, or the daemon goes.
+func (c *Client) Notifications(ctx context.Context, method string, fn func(params json.RawMessage) error) error {
 	return c.during(ctx, 0, func() error {
 		for {
 			r, err := c.read()
@@ -98,7 +104,7 @@ func (c *Client) Subscribe(ctx context.Context, interval time.Duration, fn func(
 			if r.Error != nil {
 				return r.Error
 			}
-			if r.Method != "status" {
+			if r.Method != method {
 				continue
 			}
 			if err := fn(r.Params); err != nil {

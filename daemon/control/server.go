@@ -19,6 +19,10 @@ type Method struct {
 	// Change marks a method that only root may call.
 	Change bool
 	Call   func(ctx context.Context, call Call) (any, error)
+	// Stream, in place of Call, answers and then sends notifications of the
+	// method's name: run does so until ctx ends or a send fails, and is called
+	// whatever became of the answer. When it returns, the connection ends.
+	Stream func(ctx context.Context, call Call) (result any, run func(ctx context.Context, send func(any) error), err error)
 }
 
 // Call is one call of a method.
@@ -202,12 +206,12 @@ func (c *conn) serve(ctx context.Context) {
 		default:
 			err = c.reply(response{ID: req.ID, Result: result})
 		}
-		if err != nil {
-			return
-		}
-		if c.then != nil {
+		if c.then != nil { // what has begun has to be ended even if the client has gone
 			c.then()
 			c.then = nil
+		}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -261,7 +265,50 @@ func (c *conn) call(ctx context.Context, req request, subscription *sync.WaitGro
 	if m.Change && !c.mayChange {
 		return nil, Errorf(CodeDenied, "%s is for root only", req.Method)
 	}
+	if m.Stream != nil {
+		return c.stream(ctx, req, m, subscription)
+	}
 	return c.run(ctx, m, req.Params)
+}
+
+// stream starts a method that sends notifications.
+func (c *conn) stream(ctx context.Context, req request, m Method, subscription *sync.WaitGroup) (json.RawMessage, *Error) {
+	if !c.claim() {
+		return nil, Errorf(CodeRequest, "already subscribed")
+	}
+	var run func(context.Context, func(any) error)
+	result, rerr := c.run(ctx, Method{Call: func(ctx context.Context, call Call) (result any, err error) {
+		result, run, err = m.Stream(ctx, call)
+		return result, err
+	}}, req.Params)
+	if rerr != nil {
+		c.mu.Lock()
+		c.subscribed = false
+		c.mu.Unlock()
+		return nil, rerr
+	}
+	c.then = func() {
+		subscription.Go(func() {
+			defer c.Close()
+			run(ctx, func(params any) error {
+				b, err := json.Marshal(params)
+				if err != nil {
+					return err
+				}
+				return c.reply(response{Method: req.Method, Params: b})
+			})
+		})
+	}
+	return result, nil
+}
+
+// claim makes the connection one that is sent notifications; false if it is.
+func (c *conn) claim() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	free := !c.subscribed
+	c.subscribed = true
+	return free
 }
 
 // run carries out a method in its time.
@@ -305,11 +352,7 @@ func (c *conn) subscribe(ctx context.Context, req request, subscription *sync.Wa
 	if !ok {
 		return nil, Errorf(CodeNoMethod, "there is no status to subscribe to")
 	}
-	c.mu.Lock()
-	again := c.subscribed
-	c.subscribed = true
-	c.mu.Unlock()
-	if again {
+	if !c.claim() {
 		return nil, Errorf(CodeRequest, "already subscribed")
 	}
 	c.then = func() {
