@@ -3,6 +3,7 @@ package tuner
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -142,9 +143,13 @@ func (k knobs) station(name string) (mac wlan.MAC, ac wlan.AC, netdev string, er
 	if err != nil {
 		return mac, ac, "", err
 	}
+	var unread error
 	for _, netdev := range netdevs {
 		macs, err := k.phy.Stations(netdev)
 		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				unread = err // it may be there
+			}
 			continue
 		}
 		for _, m := range macs {
@@ -152,6 +157,9 @@ func (k knobs) station(name string) (mac wlan.MAC, ac wlan.AC, netdev string, er
 				return mac, ac, netdev, nil
 			}
 		}
+	}
+	if unread != nil {
+		return mac, ac, "", unread
 	}
 	return mac, ac, "", fmt.Errorf("knob %s: %w", name, errGoneStation)
 }

@@ -36,6 +36,9 @@ const (
 	late = 2 * time.Second
 	// scanPause bounds how long a scan whose end was missed is waited for.
 	scanPause = 15 * time.Second
+	// leaveWithin is how long a radio may take to leave: its files fail before it
+	// is not there any more.
+	leaveWithin = time.Second
 	// retryPause is how long a radio is left alone after a write failed.
 	retryPause = time.Minute
 	// logEvery is the least time between two log lines about limits that the
@@ -87,6 +90,8 @@ type Tuner struct {
 	idle       bool // the policy was not asked at the last window
 	pauseUntil time.Time
 	scanUntil  time.Time // zero when there is no scan
+	failing    time.Time // since when files cannot be read; zero while they can
+	broken     bool      // held because of that
 
 	crashes   uint32
 	crashesN  bool
@@ -156,7 +161,7 @@ func (t *Tuner) relocate(now time.Time) {
 		return
 	}
 	if err != nil { // it may well be there
-		t.fault(err)
+		t.fault(err, now)
 		return
 	}
 	r.Policy = t.settings.Policy
@@ -275,13 +280,19 @@ func (t *Tuner) vanish(why string) {
 
 // fault notes that something could not be read that should be there. Limits
 // stay as they are meanwhile.
-func (t *Tuner) fault(err error) {
+func (t *Tuner) fault(err error, now time.Time) {
 	t.look = true
 	t.skip()
-	// A radio that is just leaving is not at fault: the next look sees it.
-	if leaving := errors.Is(err, fs.ErrNotExist) || debugfs.CauseOf(err) == debugfs.Gone; !leaving && !t.told && t.unfit == "" {
-		t.become(Held, explain(err))
+	if t.failing.IsZero() || now.Before(t.failing) {
+		t.failing = now
 	}
+	// A radio that is just leaving is not at fault: the next looks see it.
+	leaving := errors.Is(err, fs.ErrNotExist) || debugfs.CauseOf(err) == debugfs.Gone
+	if leaving && now.Sub(t.failing) < leaveWithin || t.told || t.unfit != "" || t.broken {
+		return
+	}
+	t.become(Held, explain(err))
+	t.broken = true // said once, whatever else fails with it
 }
 
 // judge finds out whether limits can be used on this radio at all.
@@ -300,7 +311,7 @@ func (t *Tuner) become(s State, reason string) {
 		return
 	}
 	said := t.state != s || s == Held || s == Observing && reason != ""
-	t.state, t.reason = s, reason
+	t.state, t.reason, t.broken = s, reason, false
 	t.tap.State(string(s), reason)
 	if said {
 		t.log.Info(string(s), "reason", reason)
@@ -376,7 +387,7 @@ func (t *Tuner) Step(now time.Time) {
 		return
 	}
 	if err := t.senses.sample(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.fault(err)
+		t.fault(err, now)
 		return
 	}
 	if t.windowFrom.IsZero() {
@@ -405,9 +416,10 @@ func (t *Tuner) Step(now time.Time) {
 	case err == nil:
 		t.checkForeign(limits)
 	case t.unfit == "": // else nobody needs them
-		t.fault(err)
+		t.fault(err, now)
 		return
 	}
+	t.failing = time.Time{}
 	o := t.senses.observe(now, window, t.inForce, t.fresh)
 	t.view.note(o)
 	if !t.radio.VirtualTime && t.senses.virtualTime() {
@@ -721,7 +733,7 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 		return nil, nil
 	}
 	if keepForeign && t.wrote {
-		if l, err := t.phy.AQLTxqLimit(); err == nil {
+		if l, err := t.phy.AQLTxqLimit(); err == nil && l.Has == everyAC {
 			t.markForeign(l.Limits)
 		}
 	}
@@ -847,6 +859,11 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 func (t *Tuner) Stop(reason string) error {
 	t.close() // first, in case that files are what the process has run out of
 	changes, err := t.restore(reason, true, false)
+	if err != nil { // what failed once may well go the second time
+		var again []Change
+		again, err = t.restore(reason, true, false)
+		changes = append(changes, again...)
+	}
 	if len(changes) > 0 {
 		t.become(Restored, reason)
 	}

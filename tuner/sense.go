@@ -3,6 +3,7 @@ package tuner
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -33,7 +34,8 @@ type senses struct {
 	limit   source[debugfs.AQLTxqLimit]
 	resets  source[debugfs.FWResetStats]
 
-	framesMax int
+	framesMax int   // 0 if unknown
+	maxLater  bool  // it is not known yet
 	maxOpen   int   // files of stations that stay open
 	hwQueues  []int // the hardware queues that the interfaces use
 
@@ -48,7 +50,7 @@ type senses struct {
 	changed  bool       // a station came or went since the last window
 	obs      policies.Observation
 	tap      *recording.Writer // nil unless the loop is recorded
-	text     [512]byte // of the files of powersave
+	text     [512]byte         // of the files of powersave
 }
 
 // source is one file and what it said last. A file that is not there is not
@@ -143,9 +145,7 @@ func newSenses(debug tree.FS, phy *debugfs.Phy) *senses {
 		limit:   newSource(phy.AQLTxqLimitReader()),
 		resets:  newSource(phy.FWResetStatsReader()),
 	}
-	if max, err := phy.MaxNumPendingTx(); err == nil {
-		s.framesMax = max
-	}
+	s.readFramesMax()
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
 		s.maxOpen = int(min(uint64(limit.Cur)/maxOpenShare, math.MaxInt32))
@@ -155,6 +155,16 @@ func newSenses(debug tree.FS, phy *debugfs.Phy) *senses {
 
 // airtimeWindows is over how many windows a station's airtime is smoothed.
 const airtimeWindows = 8
+
+// readFramesMax reads what does not change. Only BPF does not know it before
+// the first frame.
+func (s *senses) readFramesMax() {
+	max, err := s.phy.MaxNumPendingTx()
+	s.maxLater = errors.Is(err, unix.ENODATA)
+	if err == nil {
+		s.framesMax = max
+	}
+}
 
 // The files of stations stay open from one window to the next, unless they are
 // more than this share of what the process may have open: other radios and the
@@ -192,6 +202,9 @@ func (s *senses) scan() error {
 		return err
 	}
 	s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent = nil, nil, nil, nil, nil, nil
+	if s.maxLater {
+		s.readFramesMax()
+	}
 	s.netdevsChanged = !slices.Equal(netdevs, s.netdevs)
 	s.netdevs = netdevs
 	s.hwQueues = s.hwQueues[:0]
@@ -385,9 +398,17 @@ func since(now, before uint32) uint64 {
 	return uint64(d)
 }
 
+// everyAC is what limits must be known of to be compared with others.
+var everyAC = [wlan.NumAC]bool{true, true, true, true}
+
+var errCut = errors.New("aql_txq_limit: rows are missing")
+
 // inForce reads the limits in force. The threshold is not part of it.
 func (s *senses) inForce() ([wlan.NumAC]wlan.Limit, error) {
 	err := s.limit.read()
+	if err == nil && s.limit.last.Has != everyAC {
+		err = errCut
+	}
 	return s.limit.last.Limits, err
 }
 

@@ -248,7 +248,8 @@ func explain(err error) string {
 func (j *journal) passed(knob string, err error) bool {
 	switch {
 	case strings.HasPrefix(knob, knobStation):
-		return errors.Is(err, errGoneStation) || debugfs.CauseOf(err) == debugfs.Gone
+		// EIO alone says nothing: it may be gone or in trouble.
+		return errors.Is(err, errGoneStation) || errors.Is(err, debugfs.ErrGone)
 	case strings.HasPrefix(knob, knobThreaded):
 		// Before Linux 5.12 the interface is there, and only the file is not.
 		return errors.Is(err, fs.ErrNotExist) && !tree.Exists(j.knobs.env.Sys, "class/net/"+knob[len(knobThreaded):])
