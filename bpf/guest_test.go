@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("guest:", err)
 	}
 	flag.Set("test.v", "true")
+	flag.Set("test.run", "^TestKernel")
 	fmt.Println("exit code", m.Run())
 	unix.Sync()
 	unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)

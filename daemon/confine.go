@@ -22,7 +22,7 @@ func (d *daemon) confine(socketDir string) {
 		Keep:   []string{d.Env.StateDir},
 	}
 	for _, fs := range []tree.FS{d.Env.Sys, d.Env.Debug, d.Env.Proc} {
-		if dir, ok := fs.(tree.Dir); ok {
+		if dir, ok := tree.DirOf(fs); ok {
 			f.Write = append(f.Write, dir.String())
 		}
 	}

@@ -26,7 +26,7 @@ const rewatchEvery = 30 * time.Second
 // and takes X's watch with it; a renamed directory keeps its watch under its
 // old name. So the set of watches is put right after every event.
 func (d *daemon) watchDebugfs(ctx context.Context) error {
-	dir, ok := d.Env.Debug.(tree.Dir)
+	dir, ok := tree.DirOf(d.Env.Debug)
 	if !ok {
 		return nil
 	}

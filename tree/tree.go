@@ -104,6 +104,16 @@ func Join(t FS, name string) string { return t.String() + "/" + name }
 // symbolic link. The zero value is not useful.
 type Dir string
 
+// DirOf is the real directory that a tree serves, if it does, be it below what
+// the tree has of its own (Below).
+func DirOf(t FS) (Dir, bool) {
+	if o, ok := t.(interface{ Below() FS }); ok {
+		t = o.Below()
+	}
+	d, ok := t.(Dir)
+	return d, ok
+}
+
 // root opens the directory anew for each operation, so that a file system
 // mounted later on it (debugfs) is seen. The loop keeps its files open and
 // does not come through here.

@@ -357,3 +357,24 @@ func TestDirIsOpenedAnew(t *testing.T) {
 		t.Errorf("got %q, error %v", got, err)
 	}
 }
+
+// over is a tree with something of its own on top of another.
+type over struct{ FS }
+
+func (o over) Below() FS { return o.FS }
+
+func TestDirOf(t *testing.T) {
+	for _, tt := range []struct {
+		tree FS
+		want Dir
+		ok   bool
+	}{
+		{Dir("/sys"), "/sys", true},
+		{over{Dir("/sys")}, "/sys", true},
+		{struct{ FS }{Dir("/sys")}, "", false},
+	} {
+		if got, ok := DirOf(tt.tree); got != tt.want || ok != tt.ok {
+			t.Errorf("%#v: got %q, %v", tt.tree, got, ok)
+		}
+	}
+}

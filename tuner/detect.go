@@ -239,8 +239,8 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 		r.AQL.Reason = orElse(r.AQL.Reason, fmt.Sprintf("without netlink it cannot be known whether the %s driver uses AQL", orElse(r.Driver, "radio's")))
 		warn(WarnAQLUnknown, "%s", r.AQL.Reason)
 	}
-	if debugErr == nil {
-		r.Queue = detectQueue(phy, r.AQL.Supported)
+	if debugErr == nil || debugfs.CauseOf(debugErr) == debugfs.NotBuilt {
+		r.Queue = detectQueue(env.Debug, phy, r.AQL.Supported)
 	}
 	if dev.IsATH10K() {
 		if dev.Chip == "" {
@@ -342,18 +342,41 @@ func eachStation(phy *debugfs.Phy, f func(netdev string, mac wlan.MAC) bool) {
 	}
 }
 
-func detectQueue(phy *debugfs.Phy, supported *bool) Queue {
-	if max, err := phy.MaxNumPendingTx(); err == nil {
-		if n, err := phy.NumPendingTx(); err == nil {
-			return Queue{SourceFrames, n, max}
-		}
+func detectQueue(debug tree.FS, phy *debugfs.Phy, supported *bool) Queue {
+	byBPF := queueBPF(debug, phy.Name())
+	q := Queue{Source: SourceNone, BPF: byBPF}
+	max, err := phy.MaxNumPendingTx()
+	if err == nil {
+		q.Pending, err = phy.NumPendingTx()
+	}
+	if err == nil || byBPF != nil && byBPF.Counting {
+		q.Source, q.Max = SourceFrames, max
+		return q
 	}
 	if supported == nil || *supported {
 		if p, err := phy.AQLPending(); err == nil {
-			return Queue{Source: SourceAirtime, Pending: int(p.TotalUs)}
+			q.Source, q.Pending = SourceAirtime, int(p.TotalUs)
 		}
 	}
-	return Queue{Source: SourceNone}
+	return q
+}
+
+// queueBPF asks a debugfs that counts frames itself (package bpf).
+func queueBPF(debug tree.FS, phy string) *QueueBPF {
+	counter, ok := debug.(interface {
+		BPF(phy string) (counting bool, stops uint64, err error)
+	})
+	if !ok {
+		return nil
+	}
+	counting, stops, err := counter.BPF(phy)
+	switch {
+	case err != nil:
+		return &QueueBPF{Reason: err.Error()}
+	case counting:
+		return &QueueBPF{Counting: true, Stops: stops}
+	}
+	return nil
 }
 
 func orElse(s, other string) string {

@@ -70,6 +70,18 @@ type Queue struct {
 	Source  string `json:"source"`
 	Pending int    `json:"pending"`
 	Max     int    `json:"max"`
+	// BPF tells of num_pending_tx without a file in debugfs: nil where the
+	// kernel has it, for other drivers than ath10k, and in builds without BPF.
+	BPF *QueueBPF `json:"bpf,omitempty"`
+}
+
+// QueueBPF says whether a BPF program counts the frames of a radio, and if not,
+// why. Until it has seen one, Pending and Max are 0. Stops is how often the
+// driver stopped all queues meanwhile, because Max was reached.
+type QueueBPF struct {
+	Counting bool   `json:"counting"`
+	Reason   string `json:"reason"`
+	Stops    uint64 `json:"stops"`
 }
 
 // Values of Queue.Source.

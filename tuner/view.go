@@ -122,7 +122,13 @@ func (t *Tuner) Status() Status {
 				}
 			}
 		}
+		if s.Queue.BPF != nil && t.phy != nil {
+			s.Queue = detectQueue(t.env.Debug, t.phy, s.AQL.Supported)
+		}
 		return s
+	}
+	if s.Queue.BPF != nil {
+		s.Queue.BPF = queueBPF(t.env.Debug, t.radio.Phy)
 	}
 	s.Total.add(t.senses.total)
 	s.AQL.Limits = map[string]wlan.Limit{}
@@ -139,7 +145,7 @@ func (t *Tuner) Status() Status {
 	}
 	switch s.Queue.Source {
 	case SourceFrames:
-		s.Queue.Pending = s.Pending.Frames
+		s.Queue.Pending, s.Queue.Max = s.Pending.Frames, s.Pending.MaxFrames
 	case SourceAirtime:
 		s.Queue.Pending = int(s.Pending.AirtimeUs)
 	}

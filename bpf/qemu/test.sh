@@ -81,7 +81,7 @@ boot() {
 	timeout 300 nice qemu-system-x86_64 -M pc -cpu max -m 768 -smp 2 -accel tcg -nographic -no-reboot -nic none \
 		-kernel "$tree"/boot/vmlinuz-* -initrd "$work/initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=4 rdinit=/init $*" </dev/null | tr -d '\r' | tee "$work/console" |
-		sed -n '/^=== RUN/,/^exit code/p'
+		sed -n 's/^.*=== RUN/=== RUN/; /^=== RUN/,/^exit code/p'
 	grep -qx PASS "$work/console" || { tail -60 "$work/console" >&2; return 1; }
 }
 

@@ -211,9 +211,23 @@ func limitsText(limits map[string]wlan.Limit) string {
 func queueText(q tuner.Queue) string {
 	switch q.Source {
 	case tuner.SourceFrames:
-		return fmt.Sprintf("%d of %d frames in driver and firmware", q.Pending, q.Max)
+		if q.BPF != nil && q.Max == 0 {
+			return "counted by BPF, which has seen no frame yet"
+		}
+		s := fmt.Sprintf("%d of %d frames in driver and firmware", q.Pending, q.Max)
+		if q.BPF != nil {
+			s += ", counted by BPF"
+		}
+		return s
 	case tuner.SourceAirtime:
-		return fmt.Sprintf("%d us of airtime in driver and firmware (this kernel does not count the frames)", q.Pending)
+		why := "this kernel does not count the frames"
+		if q.BPF != nil {
+			why += ", nor does BPF: " + term.Safe(q.BPF.Reason)
+		}
+		return fmt.Sprintf("%d us of airtime in driver and firmware (%s)", q.Pending, why)
+	}
+	if q.BPF != nil {
+		return "this kernel does not show it, and BPF does not count: " + term.Safe(q.BPF.Reason)
 	}
 	return "this kernel does not show it"
 }

@@ -21,6 +21,9 @@ func (a *app) env() (env tuner.Env, done func()) {
 		StateDir: a.state,
 		Log:      slog.New(slog.DiscardHandler),
 	}
+	if withBPF != nil && a.sys == "/sys" { // not of a fixture
+		env.Debug = withBPF(a.sys, env.Debug)
+	}
 	if a.noNetlink {
 		return env, func() {}
 	}
@@ -28,6 +31,9 @@ func (a *app) env() (env tuner.Env, done func()) {
 	env.Netlink = c
 	return env, func() { c.Close() }
 }
+
+// withBPF puts on top of debugfs what BPF counts, in builds with the tag bpf.
+var withBPF func(sys string, debug tree.FS) tree.FS
 
 // addConfig adds the flag that names the configuration file.
 func addConfig(cmd *cobra.Command, file *string) {
