@@ -585,6 +585,9 @@ func (p *Placement) shared(o *HostObservation, l HostLink, cpu int) bool {
 
 // bound limits what the sockets of clients queue, where AQL cannot.
 func (p *Placement) bound(o *HostObservation) *HostAction {
+	if len(o.Clients) == 0 || o.OutputBytes == 0 {
+		return nil
+	}
 	a := HostAction{ID: KnobOutputBytes}
 	var want int64
 	for _, c := range o.Clients {
@@ -600,7 +603,7 @@ func (p *Placement) bound(o *HostObservation) *HostAction {
 				c.Link, c.Kbps/1000, target, minOutputBytes)
 		}
 	}
-	if want == 0 || o.OutputBytes == 0 {
+	if want == 0 {
 		return nil
 	}
 	want = max(want, minOutputBytes)
