@@ -62,6 +62,7 @@ func (s *senses) observe(now time.Time, settings Settings, radios []Radio, p *po
 	}
 	o := &s.o
 	o.Now, o.Window, s.at = now, now.Sub(s.at), now
+	o.Detailed = false
 	o.CPUs, o.Links, o.Clients = o.CPUs[:0], o.Links[:0], o.Clients[:0]
 	if len(s.before) != len(s.times) {
 		o.Window = 0 // the first one, or another number of CPUs
@@ -145,6 +146,7 @@ func (s *senses) detail(now time.Time) error {
 	// Some architectures have none to show.
 	interrupts, _ := sysfs.ReadInterrupts(s.env.Proc)
 	known := !s.detailed.IsZero()
+	s.o.Detailed = known
 	seconds := now.Sub(s.detailed).Seconds()
 	s.detailed = now
 

@@ -124,7 +124,9 @@ type HostObservation struct {
 	Now    time.Time
 	Window time.Duration
 	CPUs   []HostCPU
-	Links  []HostLink
+	// Detailed is set when the rest was looked at, too: see Placement.Busy.
+	Detailed bool
+	Links    []HostLink
 	// Clients, and what their sockets may queue now; 0 if that is not known.
 	Clients     []HostClient
 	OutputBytes int64
@@ -177,9 +179,10 @@ type Placement struct {
 
 // interval is what is kept of an observation.
 type interval struct {
-	window time.Duration
-	cpus   []HostCPU
-	links  []linkBytes
+	window   time.Duration
+	detailed bool
+	cpus     []HostCPU
+	links    []linkBytes
 }
 
 type linkBytes struct {
@@ -276,11 +279,14 @@ func (p *Placement) note(o *HostObservation) bool {
 		p.clear()
 		return false
 	}
+	if len(p.past) > 0 && p.past[0].detailed != o.Detailed {
+		p.clear() // sums would be of unlike things
+	}
 	var i interval
 	if n := len(p.spent); n > 0 {
 		i, p.spent = p.spent[n-1], p.spent[:n-1]
 	}
-	i.window = o.Window
+	i.window, i.detailed = o.Window, o.Detailed
 	i.cpus = append(i.cpus[:0], o.CPUs...)
 	i.links = i.links[:0]
 	for _, l := range o.Links {

@@ -22,6 +22,7 @@ type cpuLoad struct{ softirq, other int }
 // newMachine has a link eth0 that can be threaded and passes 100 MB/s.
 func newMachine(t *testing.T, loads ...cpuLoad) *machine {
 	m := &machine{t: t, now: time.Unix(1_000_000, 0)}
+	m.o.Detailed = true
 	m.o.Links = []HostLink{{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6, RPS: []string{"rps/eth0/rx-0"}}}
 	m.cpus(loads...)
 	return m

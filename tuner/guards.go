@@ -78,11 +78,12 @@ func (l *lasting) holds(cond bool, o *policies.Observation) time.Duration {
 // active reports whether the condition held in the last window.
 func (l *lasting) active() bool { return !l.since.IsZero() }
 
-const reasonBlind = "AQL counts no airtime under load (the firmware reports no tx rates): limits have no effect"
+// ReasonBlind is why a radio is only observed whose AQL counts nothing.
+const ReasonBlind = "AQL counts no airtime under load (the firmware reports no tx rates): limits have no effect"
 
 // Blind reports whether the radio's limits were seen to have no effect, and
 // nothing else bounds its hardware queue.
-func (s Status) Blind() bool { return s.State == Observing && s.Reason == reasonBlind }
+func (s Status) Blind() bool { return s.State == Observing && s.Reason == ReasonBlind }
 
 // check judges one observation.
 func (g *guards) check(o *policies.Observation) verdict {
@@ -97,7 +98,7 @@ func (g *guards) check(o *policies.Observation) verdict {
 		empty := o.Pending.Min == 0 && o.Pending.Max == 0
 		// Once blind, it stays so until airtime is counted, load or no load.
 		if g.blind.holds(empty && (loaded || g.blind.active()), o) >= blindAfter {
-			return verdict{noEffect, reasonBlind}
+			return verdict{noEffect, ReasonBlind}
 		}
 		if g.negative.holds(o.Pending.Min < 0, o) >= negativeAfter {
 			return verdict{backOff, "pending airtime is below zero: a kernel accounting bug"}
