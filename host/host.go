@@ -345,6 +345,8 @@ func Look(env Env, s Settings) Status {
 		st.Reason = "there is one CPU: no other can take work off it"
 	case st.CPUs == 0:
 		st.Reason = "how many CPUs there are is not known"
+	default:
+		st.Reason = "airtuned run moves work when softirqs saturate a CPU while another is idle"
 	}
 	if j != nil {
 		st.Changes = j.inForce()

@@ -6,6 +6,7 @@ package metrics
 import (
 	"strconv"
 
+	"airtuned/host"
 	"airtuned/tuner"
 )
 
@@ -15,6 +16,7 @@ type Status struct {
 	UptimeS     float64        `json:"uptime_s"`
 	ConfigError string         `json:"config_error"`
 	Radios      []tuner.Status `json:"radios"`
+	Host        *host.Status   `json:"host"` // nil of older daemons
 }
 
 // ContentType is what a scraper is told the text is.

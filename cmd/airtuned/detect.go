@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/host"
 	"airtuned/tuner"
 	"airtuned/wlan"
 )
@@ -44,19 +45,26 @@ cannot, why not. Nothing is changed. Exits 3 when there is no radio.`,
 	return cmd
 }
 
-// detect looks for radios under the configuration's settings.
-func (a *app) detect(file string) (tuner.Detection, error) {
+// detection is the document of detect.
+type detection struct {
+	tuner.Detection
+	Host host.Status `json:"host"`
+}
+
+// detect looks at radios and machine under the configuration's settings.
+func (a *app) detect(file string) (detection, error) {
 	c, err := loadConfig(file)
 	if err != nil {
-		return tuner.Detection{}, err
+		return detection{}, err
 	}
 	env, done := a.env()
 	defer done()
-	return tuner.Detect(env, c.SettingsFor)
+	d, err := tuner.Detect(env, c.SettingsFor)
+	return detection{d, host.Look(hostEnv(env), c.HostSettings())}, err
 }
 
 // noRadio is how a command ends on a machine without radios.
-func (a *app) noRadio(d tuner.Detection) error {
+func (a *app) noRadio(d any) error {
 	return &failure{
 		exit: exitNoRadio, code: "no-radio", result: d,
 		err:  fmt.Errorf("no Wi-Fi radio in %s/class/ieee80211", a.sys),
@@ -65,7 +73,7 @@ func (a *app) noRadio(d tuner.Detection) error {
 }
 
 // printDetection shows one card per radio.
-func printDetection(w io.Writer, d tuner.Detection) {
+func printDetection(w io.Writer, d detection) {
 	t := term.Look(w)
 	for i, r := range d.Radios {
 		if i > 0 {
@@ -94,8 +102,12 @@ func printDetection(w io.Writer, d tuner.Detection) {
 			fmt.Fprintf(w, "\n%s%s\n", t.Paint(term.Yellow, "! "+wn.Code+": "), term.Safe(wn.Message))
 		}
 	}
+	fmt.Fprintln(w)
+	for _, l := range hostText(t, d.Host) {
+		fmt.Fprintln(w, l)
+	}
 	next := "Next: airtuned tune --dry-run shows what one shot would change, airtuned run keeps it right."
-	if !tunable(d) {
+	if !tunable(d.Detection) {
 		next = "Nothing here can be tuned now; airtuned run would observe only. See the effect with airtuned demo."
 	}
 	fmt.Fprintln(w)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airtuned/daemon/config"
+	"airtuned/host"
 	"airtuned/nl80211"
 	"airtuned/tree"
 	"airtuned/tuner"
@@ -34,6 +35,9 @@ func (a *app) env() (env tuner.Env, done func()) {
 
 // withBPF puts on top of debugfs what BPF counts, in builds with the tag bpf.
 var withBPF func(sys string, debug tree.FS) tree.FS
+
+// hostEnv is the way to what concerns the machine and no radio.
+func hostEnv(env tuner.Env) host.Env { return host.Env{Env: env, Etc: tree.Dir("/etc")} }
 
 // addConfig adds the flag that names the configuration file.
 func addConfig(cmd *cobra.Command, file *string) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airtuned/daemon/config"
+	"airtuned/host"
 	"airtuned/tuner"
 )
 
@@ -42,6 +43,10 @@ until it is restarted or airtuned resume lets it go on.`,
 				}
 			}
 			all, err := tuner.RestoreAll(env, match)
+			if radio == "" {
+				own, hostErr := host.Restore(hostEnv(env))
+				all, err = append(all, own...), errors.Join(err, hostErr)
+			}
 			if err == nil && len(all) == 0 && !a.json {
 				fmt.Fprintln(a.stdout, "Nothing to restore: no original values are recorded in "+a.state+".")
 				return nil

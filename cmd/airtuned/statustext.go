@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/host"
+	"airtuned/sysfs"
 	"airtuned/tuner"
 )
 
@@ -41,7 +43,41 @@ func statusText(t term.Terminal, s daemonStatus, now time.Time) []string {
 			lines = append(lines, tb.Lines(t)...)
 		}
 	}
+	if s.Host != nil && (len(s.Host.Changes) > 0 || len(s.Host.Saturated) > 0 || s.Host.State != tuner.Observing) {
+		lines = append(lines, "")
+		lines = append(lines, hostText(t, *s.Host)...)
+	}
 	return lines
+}
+
+// hostText is a card of the machine itself.
+func hostText(t term.Terminal, h host.Status) []string {
+	lines := []string{t.Paint(term.Bold, "host") + "  " + count(h.CPUs, "CPU")}
+	row := func(label, text string) {
+		lines = append(lines, cardRow(t, label, text)...)
+	}
+	if len(h.Saturated) > 0 {
+		row("saturated", "CPU "+sysfs.FormatCPUList(h.Saturated)+", by softirqs")
+	}
+	state := string(h.State)
+	if h.State == tuner.Tuning {
+		state = "the network's work was moved"
+	}
+	if h.Reason != "" {
+		state += ": " + term.Safe(h.Reason)
+	}
+	row("placement", state)
+	for _, c := range h.Changes {
+		row("changed", term.Safe(c.Knob)+" "+c.From+" -> "+c.To)
+	}
+	return lines
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // stateText says what the daemon does with a radio and why.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/host"
 	"airtuned/tuner"
 	"airtuned/wlan"
 )
@@ -33,6 +34,9 @@ func TestStatusText(t *testing.T) {
 			LastChange: &tuner.LastChange{At: now.Add(-90 * time.Second), Knob: "aql_txq_limit/BE", From: "1000/1000", To: "900/900", Reason: "why"},
 		},
 		{Radio: tuner.Radio{Phy: "phy1"}, State: tuner.Gone, Reason: "the device has gone"},
+	}, Host: &host.Status{
+		State: tuner.Tuning, Reason: "helped", CPUs: 4, Saturated: []int{0, 1},
+		Changes: []tuner.Change{{Phy: "host", Knob: "threaded/eth0", From: "0", To: "1"}},
 	}}
 	want := strings.TrimPrefix(`
 airtuned 1.0, up 1 h 2 min
@@ -50,7 +54,12 @@ phy0  QCA9984, ath10k_pci on pci
 
 phy1  unknown chip
   interfaces   none
-  state        gone: the device has gone`, "\n")
+  state        gone: the device has gone
+
+host  4 CPUs
+  saturated    CPU 0-1, by softirqs
+  placement    the network's work was moved: helped
+  changed      threaded/eth0 0 -> 1`, "\n")
 	if diff := cmp.Diff(want, strings.Join(statusText(term.Terminal{}, s, now), "\n")); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
