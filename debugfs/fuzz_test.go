@@ -102,3 +102,24 @@ func FuzzParseNumPendingTx(f *testing.F) {
 func FuzzParseMaxNumPendingTx(f *testing.F) {
 	fuzz(f, "num_pending_tx", parseMaxNumPendingTx, func(v *int) string { return fmt.Sprintln(*v) })
 }
+
+func FuzzParseTxQueueLimit(f *testing.F) {
+	fuzz(f, "num_pending_tx", parseTxQueueLimit, func(v *int) string { return fmt.Sprintln(*v) })
+}
+
+func FuzzParseTxSkPacingShift(f *testing.F) {
+	fuzz(f, "num_pending_tx", parseTxSkPacingShift, func(v *int) string { return fmt.Sprintln(*v) })
+}
+
+func FuzzParseTxWakePercent(f *testing.F) {
+	fuzz(f, "num_pending_tx", parseTxWakePercent, func(v *int) string { return fmt.Sprintln(*v) })
+}
+
+func FuzzParseNapiThreaded(f *testing.F) {
+	fuzz(f, "aql_enable", parseNapiThreaded, func(v *bool) string {
+		if *v {
+			return "1\n"
+		}
+		return "0\n"
+	})
+}

@@ -502,6 +502,24 @@ func TestNumbers(t *testing.T) {
 		"0\n":          `ath10k/max_num_pending_tx: want a number of frames, got "0"`,
 		"4294967295\n": `ath10k/max_num_pending_tx: want a number of frames, got "4294967295"`,
 	})
+	testGarbage(t, parseTxQueueLimit, garbage{
+		"":             `ath10k/tx_queue_limit: want text, got nothing`,
+		"-1\n":         `ath10k/tx_queue_limit: want a number of frames, got "-1"`,
+		"2147483648\n": `ath10k/tx_queue_limit: want a number of frames, got "2147483648"`,
+	})
+	testGarbage(t, parseTxSkPacingShift, garbage{
+		"32\n": `tx_sk_pacing_shift: want 0 to 31, got "32"`,
+		"-1\n": `tx_sk_pacing_shift: want 0 to 31, got "-1"`,
+		"7":    `tx_sk_pacing_shift: last line: want a newline at its end, got "7"`,
+	})
+	testGarbage(t, parseNapiThreaded, garbage{
+		"2\n": `ath10k/napi_threaded: want 0 or 1, got "2"`,
+		"Y\n": `ath10k/napi_threaded: want 0 or 1, got "Y"`,
+	})
+	testGarbage(t, parseTxWakePercent, garbage{
+		"101\n": `ath10k/tx_wake_percent: want 0 to 100, got "101"`,
+		"\n":    `ath10k/tx_wake_percent: want 0 to 100, got nothing`,
+	})
 }
 
 func TestFWResetStats(t *testing.T) {

@@ -36,6 +36,10 @@ func radio(t testing.TB) map[string]string {
 		phy0 + "keys/":                          "",
 		phy0 + "ath10k/num_pending_tx":          "1419\n",
 		phy0 + "ath10k/max_num_pending_tx":      "1424\n",
+		phy0 + "ath10k/tx_queue_limit":          "256\n",
+		phy0 + "ath10k/napi_threaded":           "1\n",
+		phy0 + "ath10k/tx_wake_percent":         "25\n",
+		phy0 + "tx_sk_pacing_shift":             "7\n",
 		phy0 + "ath10k/chip_id":                 sample("chip_id", "qca988x"),
 		phy0 + "ath10k/fw_reset_stats":          sample("fw_reset_stats", "started"),
 		phy0 + "netdev:wlan0/hw_queues":         sample("hw_queues", "ath10k-ap"),
@@ -169,6 +173,14 @@ func TestPhyReads(t *testing.T) {
 	check(t, "NumPendingTx", n, 1419, err)
 	n, err = p.MaxNumPendingTx()
 	check(t, "MaxNumPendingTx", n, 1424, err)
+	n, err = p.TxQueueLimit()
+	check(t, "TxQueueLimit", n, 256, err)
+	n, err = p.TxSkPacingShift()
+	check(t, "TxSkPacingShift", n, 7, err)
+	n, err = p.TxWakePercent()
+	check(t, "TxWakePercent", n, 25, err)
+	on, err = p.NapiThreaded()
+	check(t, "NapiThreaded", on, true, err)
 	id, err := p.ChipID()
 	check(t, "ChipID", id, 0x043202ff, err)
 }
@@ -203,6 +215,10 @@ func TestWrites(t *testing.T) {
 		p.RestoreStationAQL("wlan0", mac0, wlan.VI, wlan.Limit{}),
 		p.SetAQLThreshold(0),
 		p.SetAQLThreshold(1<<32 - 1),
+		p.SetTxQueueLimit(64),
+		p.SetTxSkPacingShift(8),
+		p.SetNapiThreaded(true),
+		p.SetNapiThreaded(false),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -216,6 +232,10 @@ func TestWrites(t *testing.T) {
 		sta0 + "aql: limit 1 0 0\n",
 		phy0 + "aql_threshold: 0\n",
 		phy0 + "aql_threshold: 4294967295\n",
+		phy0 + "ath10k/tx_queue_limit: 64\n",
+		phy0 + "tx_sk_pacing_shift: 8\n",
+		phy0 + "ath10k/napi_threaded: 1\n",
+		phy0 + "ath10k/napi_threaded: 0\n",
 	}
 	if diff := cmp.Diff(want, m.writes); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)

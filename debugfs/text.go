@@ -135,6 +135,12 @@ func parseI32(b []byte) (int32, bool) {
 	return int32(v), ok
 }
 
+// parseCount reads what %d prints of a number that is never below zero.
+func parseCount(b []byte) (int, bool) {
+	v, ok := parseU32(b)
+	return int(v), ok && v <= math.MaxInt32
+}
+
 // parseU64 reads what %llu prints.
 func parseU64(b []byte) (uint64, bool) {
 	if len(b) == 0 || len(b) > 20 {
