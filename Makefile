@@ -9,7 +9,9 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Only what the loop runs at every sample is inlined: the rest would grow by 5 %, which
 # a router's flash has no room for.
 GCFLAGS := $(shell cat packaging/gcflags)
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false $(GCFLAGS) -ldflags '$(LDFLAGS)'
+# TAGS=bpf counts ath10k's frames by BPF (docs/bpf.md), and is not for routers.
+TAGS    ?=
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false $(TAGS:%=-tags %) $(GCFLAGS) -ldflags '$(LDFLAGS)'
 
 PREFIX    ?= /usr/local
 BINDIR    ?= $(PREFIX)/bin
@@ -46,12 +48,20 @@ SOAK ?= 24h
 soak: ## a day of random joins, rates and loads on the simulated radio, hour by hour (SOAK=2h)
 	$(GO) test ./radiosim -count=1 -run '^TestSoak$$' -v -timeout 0 -args -soak $(SOAK)
 
+.PHONY: host-test
+host-test: ## drown a CPU of this machine in softirqs, and see the daemon take work off it (as root; needs veth, iproute2, ethtool)
+	$(GO) test -tags netns -count=1 -v -run '^TestSaturatedCPU$$' ./host
+
 .PHONY: lint
 lint: ## go vet, staticcheck, gofmt
 	$(GO) vet ./...
 	$(GO) vet -tags lab ./lab/...
+	$(GO) vet -tags bpf ./cmd/airtuned
+	$(GO) vet -tags netns ./host
 	$(GO) tool staticcheck ./...
+	$(GO) tool staticcheck -tags netns ./host
 	$(GO) tool staticcheck -tags lab ./lab/...
+	$(GO) tool staticcheck -tags bpf ./cmd/airtuned
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted" >&2; exit 1; fi
 
@@ -95,6 +105,10 @@ lab-judge: ## hold policies against the best static limits, into docs/lab/judge.
 .PHONY: kernel-patches-test
 kernel-patches-test: ## hold packaging/kernel against Debian's Linux sources: apply, checkpatch, compile (KERNELS=6.12; cached)
 	@packaging/kernel/test.sh $(KERNELS)
+
+.PHONY: bpf-test
+bpf-test: ## attach package bpf's programs to ath10k in Debian's kernels, under QEMU (KERNELS=6.12; cached)
+	@bpf/qemu/test.sh $(KERNELS)
 
 .PHONY: lab-all
 lab-all: lab-matrix lab-sweep lab-judge ## everything the lab can do
