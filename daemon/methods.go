@@ -31,6 +31,7 @@ type changes struct {
 //
 //	status                    {version, uptime_s, config_error, radios: [status], host}
 //	radios                    {radios: [as detected], warnings}
+//	history {radio?}          {radios: [{path, columns, windows}]}
 //	policy  {radio?, policy?} {radios: [{path, phy, policy}], policies}; setting one is a change
 //	tune    {radio?, policy?, dry_run?}  {changes}; holds the radio until resume
 //	hold    {radio?, reason?} {}
@@ -42,6 +43,7 @@ func (d *daemon) methods() map[string]control.Method {
 	methods := map[string]control.Method{
 		"status":  {Call: d.callStatus},
 		"radios":  {Call: d.callRadios},
+		"history": {Call: d.callHistory},
 		"policy":  {Call: d.callPolicy}, // says itself who may change it
 		"tune":    {Change: true, Call: d.callTune},
 		"hold":    {Change: true, Call: d.callHold},
@@ -98,6 +100,28 @@ func (d *daemon) callRadios(ctx context.Context, c control.Call) (any, error) {
 	defer d.mu.Unlock()
 	out.Warnings = append(out.Warnings, d.warnings...)
 	return out, nil
+}
+
+func (d *daemon) callHistory(ctx context.Context, c control.Call) (any, error) {
+	var p selector
+	if err := c.Decode(&p); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	out := struct {
+		Radios []tuner.Past `json:"radios"`
+	}{[]tuner.Past{}}
+	err := d.each(ctx, p.Radio, func(r *radio) error {
+		past, err := ask(ctx, r, func(t *tuner.Tuner, now time.Time) (tuner.Past, error) { return t.History(now), nil })
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			out.Radios = append(out.Radios, past)
+		}
+		return err
+	})
+	slices.SortFunc(out.Radios, func(a, b tuner.Past) int { return strings.Compare(a.Path, b.Path) })
+	return out, err
 }
 
 func (d *daemon) callTune(ctx context.Context, c control.Call) (any, error) {

@@ -65,6 +65,8 @@ func parseInterface(b []byte) (ifi Interface, gen generation, err error) {
 			ifi.MAC = decodeMAC(ad)
 		case unix.NL80211_ATTR_WIPHY_FREQ:
 			ifi.FrequencyMHz = int(ad.Uint32())
+		case unix.NL80211_ATTR_SSID:
+			ifi.SSID = string(ad.Bytes())
 		case unix.NL80211_ATTR_4ADDR:
 			ifi.FourAddr = ad.Uint8() != 0
 		case unix.NL80211_ATTR_GENERATION:

@@ -83,6 +83,8 @@ type Interface struct {
 	MAC  wlan.MAC
 	// FrequencyMHz is the centre of the primary channel, 0 while there is none.
 	FrequencyMHz int
+	// SSID is the network's name, empty where there is none or it is not known.
+	SSID string
 	// FourAddr is set for an interface that bridges with 4-address frames.
 	FourAddr bool
 	// TXQ are the statistics of the interface's own TXQ, for multicast. Nil

@@ -104,6 +104,7 @@ type Tuner struct {
 	at         time.Time // of the latest step or command
 	events     events
 	view       view
+	past       history
 	tap        *recording.Writer // nil unless the loop is recorded
 	version    string            // of the program, for recordings
 }
@@ -429,6 +430,7 @@ func (t *Tuner) Step(now time.Time) {
 	}
 	t.fresh, t.windowFrom = false, now
 	t.decide(o)
+	t.past.note(o, t.state)
 }
 
 // recover leaves the radio alone after a restart of its firmware. When restarts

@@ -136,7 +136,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 		newDemo(a), newDetect(a), newStatus(a), newTop(a), newMetrics(a),
 		newRecord(a), newReplay(a),
 		newRun(a), newTune(a), newRestore(a), newResume(a), newReload(a), newConfig(a),
-		newVersion(a), newCompletion(a),
+		newReport(a), newVersion(a), newCompletion(a),
 	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
