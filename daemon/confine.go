@@ -21,6 +21,9 @@ func (d *daemon) confine(socketDir string) {
 		Remove: []string{socketDir},
 		Keep:   []string{d.Env.StateDir},
 	}
+	if etc, ok := d.Etc.(tree.Dir); ok { // who else places the network's work
+		f.Read = append(f.Read, etc.String()+"/config", etc.String()+"/rc.d")
+	}
 	for _, fs := range []tree.FS{d.Env.Sys, d.Env.Debug, d.Env.Proc} {
 		if dir, ok := tree.DirOf(fs); ok {
 			f.Write = append(f.Write, dir.String())

@@ -37,7 +37,8 @@ func parseCPUsAllowed(status string) ([]int, error) {
 }
 
 // SetThreadAffinity changes that set, with sched_setaffinity(2): /proc has no
-// file for it. Kernel threads are root's, so that root needs no capability.
+// file for it. Kernel threads have all capabilities: a process that has not needs
+// CAP_SYS_NICE (security/commoncap.c, cap_safe_nice).
 func SetThreadAffinity(pid int, cpus []int) error {
 	var set unix.CPUSet
 	for _, c := range cpus {

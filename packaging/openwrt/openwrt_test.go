@@ -148,6 +148,9 @@ sandbox: 'true'
 loop:
   sample: '20ms'
   window: '200ms'
+host:
+  placement: 'auto'
+  interfaces: ['eth0', 'eth1']
 radios:
   -
     match:

@@ -44,15 +44,15 @@ func TestJob(t *testing.T) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("the scripts: %v\n%s", err, out)
 	}
-	// CAP_CHOWN, CAP_DAC_OVERRIDE and CAP_NET_ADMIN.
-	if want := fmt.Sprintf(" -c %x --ambient ", 1<<0|1<<1|1<<12); !strings.Contains(shell.String(), want) {
+	// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_NET_ADMIN and CAP_SYS_NICE.
+	if want := fmt.Sprintf(" -c %x --ambient ", 1<<0|1<<1|1<<12|1<<23); !strings.Contains(shell.String(), want) {
 		t.Errorf("minijail is not called with%s", want)
 	}
 	unit, err := os.ReadFile("../systemd/airtuned.service")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(unit), "\nCapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_NET_ADMIN CAP_CHOWN\n") {
+	if !strings.Contains(string(unit), "\nCapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_NET_ADMIN CAP_CHOWN CAP_SYS_NICE\n") {
 		t.Error("the systemd unit has other capabilities")
 	}
 }

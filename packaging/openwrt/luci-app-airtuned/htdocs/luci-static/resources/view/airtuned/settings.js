@@ -31,6 +31,12 @@ return view.extend({
 		o = s.option(form.Value, 'window', _('Window'), _('How often limits are decided on.'));
 		o.placeholder = '200ms';
 		o.validate = duration;
+		o = s.option(form.ListValue, 'placement', _('Placement'), _('Take network work off a CPU that it saturates, where packet steering does not.'));
+		o.optional = true;
+		o.value('auto');
+		o.value('off');
+		o = s.option(form.Value, 'interfaces', _('Wired interfaces'), _('To look after besides the radios\', with blanks between.'));
+		o.placeholder = 'eth0 eth1';
 
 		s = m.section(form.GridSection, 'radio', _('Radios'),
 			_('The first entry that matches a radio is the only one that counts for it. Patterns know *, ? and [a-z].'));
