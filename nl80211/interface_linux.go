@@ -66,7 +66,7 @@ func parseInterface(b []byte) (ifi Interface, gen generation, err error) {
 		case unix.NL80211_ATTR_WIPHY_FREQ:
 			ifi.FrequencyMHz = int(ad.Uint32())
 		case unix.NL80211_ATTR_SSID:
-			ifi.SSID = string(ad.Bytes())
+			ifi.SSID = ad.String()
 		case unix.NL80211_ATTR_4ADDR:
 			ifi.FourAddr = ad.Uint8() != 0
 		case unix.NL80211_ATTR_GENERATION:

@@ -123,7 +123,7 @@ func accessPoint(ae *netlink.AttributeEncoder) {
 	ae.Uint32(unix.NL80211_ATTR_GENERATION, 9)
 	ae.Uint8(unix.NL80211_ATTR_4ADDR, 0)
 	ae.Uint32(unix.NL80211_ATTR_WIPHY_FREQ, 2437)
-	ae.String(unix.NL80211_ATTR_SSID, "probe")
+	ae.Bytes(unix.NL80211_ATTR_SSID, []byte("probe")) // no NUL behind it
 	nest(ae, unix.NL80211_ATTR_TXQ_STATS, func(ae *netlink.AttributeEncoder) {
 		ae.Uint32(unix.NL80211_TXQ_STATS_BACKLOG_BYTES, 0)
 		ae.Uint32(unix.NL80211_TXQ_STATS_BACKLOG_PACKETS, 0)
@@ -158,7 +158,7 @@ func TestParseInterfaces(t *testing.T) {
 	}
 	want := []Interface{
 		{
-			Index: 9, Name: "wlan0", Wiphy: 2, WDEV: 0x200000001, Type: "AP", MAC: apMAC, FrequencyMHz: 2437,
+			Index: 9, Name: "wlan0", Wiphy: 2, WDEV: 0x200000001, Type: "AP", MAC: apMAC, FrequencyMHz: 2437, SSID: "probe",
 			TXQ: &TXQStats{
 				Has:   HasTXQBacklogBytes | HasTXQBacklogPackets | HasTXQFlows | HasTXQTxBytes | HasTXQTxPackets,
 				Flows: 309, TxBytes: 426288, TxPackets: 309,
@@ -451,7 +451,7 @@ func TestSecondOpinion(t *testing.T) {
 	}
 	wantIfi := Interface{
 		Index: ifis[0].Index, Name: ifis[0].Name, Wiphy: ifis[0].PHY, WDEV: ifi.WDEV, Type: typeName(uint32(ifis[0].Type)),
-		MAC: wlan.MAC(ifis[0].HardwareAddr), FrequencyMHz: ifis[0].Frequency, TXQ: ifi.TXQ,
+		MAC: wlan.MAC(ifis[0].HardwareAddr), FrequencyMHz: ifis[0].Frequency, SSID: ifi.SSID, TXQ: ifi.TXQ,
 	}
 	if diff := cmp.Diff(wantIfi, ifi); diff != "" {
 		t.Errorf("interface (-wifi +ours):\n%s", diff)

@@ -6,8 +6,12 @@ package inside
 
 import (
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // replayed is what airtuned replay says of a radio.
@@ -65,3 +69,40 @@ func recorded(t *testing.T) {
 
 func TestEmulatedRecord(t *testing.T) { recorded(t) }
 func TestStockRecord(t *testing.T)    { recorded(t) }
+
+// TestEmulatedReport: a report of a real machine has neither its addresses nor its
+// names.
+func TestEmulatedReport(t *testing.T) {
+	const host = "somebodys-router"
+	if err := unix.Sethostname([]byte(host)); err != nil {
+		t.Fatal(err)
+	}
+	cell(t, 2, "")
+	start(t, "")
+	reach(t, 1)
+	time.Sleep(3 * time.Second)
+	file := filepath.Join(t.TempDir(), "report.txt")
+	must(t, airtuned+" report "+file)
+	text := strings.ToLower(read(t, file))
+
+	secrets := []string{host, "lab", "10.0.0.", "192.168."}
+	macs := regexp.MustCompile(`([0-9a-f]{2}:){5}[0-9a-f]{2}`).FindAllString(must(t, "iw dev wlan0 station dump")+must(t, "ip link show wlan0"), -1)
+	if len(macs) < 3 {
+		t.Fatalf("addresses %q", macs)
+	}
+	for _, mac := range macs {
+		if mac != "ff:ff:ff:ff:ff:ff" {
+			secrets = append(secrets, mac, strings.ReplaceAll(mac, ":", ""))
+		}
+	}
+	for _, s := range secrets {
+		if i := strings.Index(text, s); i >= 0 {
+			t.Errorf("%q is in the report: ...%q...", s, text[max(0, i-80):min(len(text), i+80)])
+		}
+	}
+	for _, want := range []string{"qca9984", "stations/mac-", "\nms_ago window_ms", "num_pending_tx\n", "uptime_s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in the report:\n%.4000s", want, text)
+		}
+	}
+}
