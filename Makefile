@@ -42,6 +42,10 @@ test: ## run the tests
 race: ## run the tests under the race detector (needs a C compiler)
 	$(GO) test -race ./...
 
+.PHONY: faults
+faults: ## fail every single operation of the daemon on the kernel's files, in every way (an hour)
+	$(GO) test ./daemon -count=1 -run '^TestSweepFaults$$' -v -timeout 0 -args -faults
+
 SOAK ?= 24h
 
 .PHONY: soak

@@ -144,7 +144,7 @@ func (r *radio) putBack() {
 }
 
 func (r *radio) restoreRecord() ([]tuner.Change, error) {
-	return tuner.RestoreAll(r.env, func(path, _ string) bool { return path == r.path })
+	return tuner.RestoreRadio(r.env, r.path)
 }
 
 func (r *radio) begin() {

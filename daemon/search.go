@@ -2,8 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ const (
 	glanceEvery = 3 * time.Second
 	// searchEvery is how often everything about all radios is, all the same.
 	searchEvery = time.Minute
+	// searchWithin is how long a search waits for a radio that is blocked.
+	searchWithin = time.Second
 	// settle is the time between an event and what it announces: debugfs
 	// directories are there before their files are.
 	settle = 250 * time.Millisecond
@@ -35,36 +38,63 @@ type place struct {
 func (d *daemon) searchRadios(ctx context.Context) error {
 	glance := time.NewTicker(glanceEvery)
 	defer glance.Stop()
-	var view string
+	// A glance may be held up in the kernel. It holds up nothing here.
+	glances := make(chan string, 1)
+	glancing := false
+	look := func() {
+		if !glancing {
+			glancing = true
+			go func() { glances <- d.glance() }()
+		}
+	}
+	detector := tuner.Detector{Env: d.Env, Choose: d.settingsFor, Within: searchWithin}
 	var at time.Time
-	for first := true; ; first = false {
-		v := d.glance()
-		if first || v != view || time.Since(at) >= searchEvery {
-			view, at = v, time.Now()
-			detection, err := tuner.Detect(d.Env, d.settingsFor)
-			switch {
-			case err == nil:
-				d.follow(detection)
-			case first:
-				return err
-			default:
+	incomplete, trouble := false, ""
+	search := func() error {
+		at, incomplete = time.Now(), true
+		detection, err := detector.Detect()
+		if err != nil {
+			if err.Error() != trouble {
+				trouble = err.Error()
 				d.log.Warn("the radios could not be looked at", "error", err)
 			}
-			if first {
-				close(d.found)
-			}
+			return err
 		}
+		trouble = ""
+		d.follow(detection)
+		incomplete = len(detection.Unread) > 0 ||
+			slices.ContainsFunc(detection.Warnings, func(w tuner.Warning) bool { return w.Code == tuner.WarnBlocked })
+		return nil
+	}
+	look()
+	if err := search(); errors.Is(err, fs.ErrPermission) {
+		time.Sleep(settle)
+		if err := search(); errors.Is(err, fs.ErrPermission) {
+			return err // it will not get better
+		}
+	}
+	close(d.found)
+	view, seen := "", false
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-glance.C:
+			look()
+		case v := <-glances:
+			glancing = false
+			changed := seen && v != view
+			view, seen = v, true
+			if changed || incomplete && time.Since(at) >= glanceEvery || time.Since(at) >= searchEvery {
+				_ = search() // it was logged
+			}
 		case <-d.search:
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-time.After(settle):
 			}
-			view = "" // whatever the glance shows
+			_ = search()
 		}
 	}
 }
@@ -93,26 +123,15 @@ func (d *daemon) glance() string {
 	return b.String()
 }
 
-// locate finds out how events will name a radio.
-func (d *daemon) locate(r tuner.Radio) place {
-	p := place{phy: r.Phy, wiphy: -1, interfaces: map[int]string{}}
-	if n, err := d.number("class/ieee80211/" + r.Phy + "/index"); err == nil {
-		p.wiphy = n
-	}
+// placeOf is how events will name a radio.
+func placeOf(r tuner.Radio) place {
+	p := place{phy: r.Phy, wiphy: r.Index, interfaces: map[int]string{}}
 	for _, i := range r.Interfaces {
-		if n, err := d.number("class/net/" + i.Name + "/ifindex"); err == nil {
-			p.interfaces[n] = i.Name
+		if i.Index > 0 {
+			p.interfaces[i.Index] = i.Name
 		}
 	}
 	return p
-}
-
-func (d *daemon) number(file string) (int, error) {
-	s, err := tree.ReadString(d.Env.Sys, file)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(s)
 }
 
 // settingsFor is how the configuration, as it is now, wants a radio treated.
@@ -127,7 +146,7 @@ func (d *daemon) settingsFor(r tuner.Radio) tuner.Settings {
 func (d *daemon) follow(found tuner.Detection) {
 	places := make(map[string]place, len(found.Radios))
 	for _, r := range found.Radios {
-		places[r.Path] = d.locate(r)
+		places[r.Path] = placeOf(r)
 	}
 	now := time.Now()
 	d.mu.Lock()
@@ -150,7 +169,7 @@ func (d *daemon) follow(found tuner.Detection) {
 		have.configure(s)
 	}
 	d.radios = slices.DeleteFunc(d.radios, func(r *radio) bool {
-		if _, there := places[r.path]; there {
+		if _, there := places[r.path]; there || slices.Contains(found.Unread, r.seen.phy) {
 			return false
 		}
 		if r.goneAt.IsZero() {

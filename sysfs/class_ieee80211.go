@@ -69,6 +69,15 @@ var ErrNoWireless = errors.New("no class/ieee80211: cfg80211 is not loaded")
 //
 // Source: net/wireless/sysfs.c.
 func Devices(sys tree.FS) ([]Device, error) {
+	phys, err := Phys(sys)
+	if err != nil {
+		return nil, err
+	}
+	return readDevices(sys, phys, netdevsByPhy(sys))
+}
+
+// Phys lists the names of the radios there are.
+func Phys(sys tree.FS) ([]string, error) {
 	phys, err := sys.List("class/ieee80211")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w (%w)", ErrNoWireless, err)
@@ -76,21 +85,76 @@ func Devices(sys tree.FS) ([]Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list radios: %w", err)
 	}
+	return phys, nil
+}
+
+// DeviceOf is the one of Devices with that phy, DeviceAt the one with that
+// path. They touch no file of any other device: whoever holds those holds up
+// nobody here. Without it the error is fs.ErrNotExist.
+func DeviceOf(sys tree.FS, phy string) (Device, error) {
+	dir, err := resolve(sys, "class/ieee80211/"+phy)
+	var dev string
+	if err == nil {
+		dev, err = deviceOf(sys, dir)
+	}
+	if err != nil {
+		return Device{}, unread(sys, phy, err)
+	}
+	return deviceOn(sys, dev, phy, func(d Device) bool { return d.Phy == phy })
+}
+
+// DeviceAt is described with DeviceOf.
+func DeviceAt(sys tree.FS, path string) (Device, error) {
+	dev, _, _ := strings.Cut(path, "#")
+	return deviceOn(sys, dev, "", func(d Device) bool { return d.Path == path })
+}
+
+// deviceOn finds a radio on a device; phy is one that is known to be on it.
+func deviceOn(sys tree.FS, dev, phy string, want func(Device) bool) (Device, error) {
+	phys, err := sys.List(dev + "/ieee80211")
+	if phy != "" && !slices.Contains(phys, phy) { // a wiphy without a device
+		phys, err = []string{phy}, nil
+	}
+	if err != nil {
+		return Device{}, err
+	}
+	netdevs, _ := sys.List(dev + "/net")
+	devices, err := readDevices(sys, phys, netdevsOf(sys, netdevs))
+	devices = slices.DeleteFunc(devices, func(d Device) bool { return !want(d) })
+	switch {
+	case len(devices) > 0:
+		return devices[0], nil
+	case err != nil:
+		return Device{}, err
+	}
+	return Device{}, fs.ErrNotExist
+}
+
+func readDevices(sys tree.FS, phys []string, netdevs map[string][]string) ([]Device, error) {
 	var devices []Device
 	var errs []error
-	netdevs := netdevsByPhy(sys)
 	for _, phy := range phys {
 		d, err := readDevice(sys, phy, netdevs)
-		switch {
-		case gone(err):
-		case err != nil:
-			errs = append(errs, fmt.Errorf("read radio %s: %w", phy, err))
-		default:
+		if err == nil {
 			devices = append(devices, d)
+		} else if err = unread(sys, phy, err); !gone(err) {
+			errs = append(errs, err)
 		}
 	}
 	makeUnique(devices)
 	return devices, errors.Join(errs...)
+}
+
+// unread is the error about a radio that could not be read. One that seems gone
+// and is still listed is not: its files are in trouble.
+func unread(sys tree.FS, phy string, err error) error {
+	if !gone(err) {
+		return fmt.Errorf("read radio %s: %w", phy, err)
+	}
+	if phys, listErr := Phys(sys); listErr != nil && !gone(listErr) || slices.Contains(phys, phy) {
+		return fmt.Errorf("read radio %s, which is listed: %v", phy, err)
+	}
+	return err
 }
 
 // makeUnique sorts devices and tells those with the same path apart.
@@ -118,6 +182,9 @@ func readDevice(sys tree.FS, phy string, netdevs map[string][]string) (Device, e
 	dev, err := deviceOf(sys, dir)
 	if err != nil {
 		return Device{}, err
+	}
+	if !strings.HasPrefix(dev, "devices/") {
+		return Device{}, fmt.Errorf("%s is no device", tree.Join(sys, dev)) // a link that could not be followed
 	}
 	d := Device{
 		Path:       dev,
@@ -174,6 +241,11 @@ func netdevsByPhy(sys tree.FS) map[string][]string {
 	if err != nil {
 		return nil // no netdev can be told: the radios are still there
 	}
+	return netdevsOf(sys, names)
+}
+
+// netdevsOf is netdevsByPhy for some of them.
+func netdevsOf(sys tree.FS, names []string) map[string][]string {
 	m := make(map[string][]string)
 	for _, name := range names {
 		if phy, err := resolve(sys, "class/net/"+name+"/phy80211"); err == nil {

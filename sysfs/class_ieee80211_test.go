@@ -176,8 +176,6 @@ func TestDevice(t *testing.T) {
 	}{
 		{"as it is", nil, []Device{base}},
 		{"no device link", map[string]string{"DEV/ieee80211/phy0/device": ""}, []Device{base}},
-		{"dangling device link", map[string]string{"DEV/ieee80211/phy0/device": "->../../../gone"}, nil},
-		{"dangling phy", map[string]string{"class/ieee80211/phy1": "->../../devices/gone/ieee80211/phy1"}, []Device{base}},
 		{"no index", map[string]string{"DEV/ieee80211/phy0/index": "", "DEV/ieee80211/phy0/name": "phy0\n"}, []Device{base}},
 		{"mad index", map[string]string{"DEV/ieee80211/phy0/index": "-7\n"}, []Device{base}},
 		{"no driver", map[string]string{"DEV/driver": ""}, with(func(d *Device) {
@@ -227,14 +225,37 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// One broken radio hides no other.
+// One broken radio hides no other. One that is listed is not gone, whatever its
+// files say.
 func TestDevicesPartly(t *testing.T) {
-	got, err := Devices(radio(t, map[string]string{
-		"class/ieee80211/phy1": "->phy2",
-		"class/ieee80211/phy2": "->phy1",
-	}))
-	if err == nil || len(got) != 1 {
-		t.Errorf("Devices = %v, %v; want phy0 and an error", got, err)
+	for name, change := range map[string]map[string]string{
+		"loop":     {"class/ieee80211/phy1": "->phy2", "class/ieee80211/phy2": "->phy1"},
+		"dangling": {"class/ieee80211/phy1": "->../../devices/gone/ieee80211/phy1"},
+		"dangling device": {"class/ieee80211/phy1": "->../../devices/virtual/ieee80211/phy1",
+			"devices/virtual/ieee80211/phy1/device": "->../../../gone"},
+	} {
+		sys := radio(t, change)
+		got, err := Devices(sys)
+		if err == nil || errors.Is(err, fs.ErrNotExist) || len(got) != 1 {
+			t.Errorf("%s: Devices = %v, %v; want phy0 and an error", name, got, err)
+		}
+		if _, err := DeviceOf(sys, "phy1"); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: DeviceOf(phy1): %v", name, err)
+		}
+		for _, find := range []func() (Device, error){
+			func() (Device, error) { return DeviceOf(sys, "phy0") },
+			func() (Device, error) { return DeviceAt(sys, got[0].Path) },
+		} {
+			if d, err := find(); err != nil || cmp.Diff(got[0], d) != "" {
+				t.Errorf("%s: %+v, %v", name, d, err)
+			}
+		}
+	}
+	if _, err := DeviceOf(radio(t, nil), "phy7"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such radio: %v", err)
+	}
+	if _, err := DeviceAt(radio(t, nil), "devices/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such device: %v", err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/sysfs"
@@ -36,77 +38,148 @@ const (
 // out is in the warnings; an error means that the system could not be looked
 // at at all.
 func Detect(env Env, choose Chooser) (Detection, error) {
-	d := Detection{Radios: []Radio{}, Warnings: []Warning{}}
-	devices, err := sysfs.Devices(env.Sys)
-	if errors.Is(err, sysfs.ErrNoWireless) {
-		d.Warnings = append(d.Warnings, Warning{"", WarnNoWireless, "no wireless driver is loaded: " + err.Error()})
-		return d, nil
-	}
-	if err != nil && len(devices) == 0 {
-		return d, err
-	}
-	if err != nil { // about some radios only
-		d.Warnings = append(d.Warnings, Warning{"", WarnUnreadable, strings.ReplaceAll(err.Error(), "\n", "; ")})
-	}
-	air, err := readNetlink(env.Netlink)
-	if err != nil {
-		d.Warnings = append(d.Warnings, Warning{"", WarnNoNetlink, err.Error()})
-	}
-	_, debugErr := debugfs.Phys(env.Debug)
-	if debugErr != nil && len(devices) > 0 {
-		d.Warnings = append(d.Warnings, Warning{"", debugfs.CauseOf(debugErr).String(), explain(debugErr)})
-	}
-	for _, found := range detectAll(env, devices, air, debugErr) {
-		found.radio.Policy = choose(found.radio).Policy
-		d.Radios = append(d.Radios, found.radio)
-		d.Warnings = append(d.Warnings, found.warnings...)
-	}
-	return d, nil
+	return (&Detector{Env: env, Choose: choose, Within: detectWithin}).Detect()
+}
+
+// Detector detects radios again and again. They are looked at side by side, so
+// that one that blocks in the kernel hides no other. That one is not looked at
+// again before the first look has ended: each holds a thread.
+type Detector struct {
+	Env    Env
+	Choose Chooser
+	// Within is how long a radio may take. Of one that takes longer only what
+	// was found out by then is told.
+	Within time.Duration
+
+	looks map[string]*look // under way, by phy
+}
+
+// detectWithin is how long a radio may take that is detected once. ath10k holds
+// all readers for 5 s while it flushes the queue of a dead client.
+const detectWithin = 7 * time.Second
+
+// look is the detection of one radio.
+type look struct {
+	// device gets what sysfs told, ended the rest.
+	device chan sysfs.Device
+	ended  chan detected
+	known  *sysfs.Device
 }
 
 // detected is one radio as detected.
 type detected struct {
 	radio    Radio
 	warnings []Warning
+	err      error // there is no radio
 }
 
-// detectWithin is how long a radio may take to be detected. ath10k holds all
-// readers for 5 s while it flushes the queue of a dead client.
-const detectWithin = 7 * time.Second
+// Detect is the function of that name.
+func (d *Detector) Detect() (Detection, error) {
+	out := Detection{Radios: []Radio{}, Warnings: []Warning{}}
+	phys, err := sysfs.Phys(d.Env.Sys)
+	if errors.Is(err, sysfs.ErrNoWireless) {
+		out.Warnings = append(out.Warnings, Warning{"", WarnNoWireless, "no wireless driver is loaded: " + err.Error()})
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	air, err := readNetlink(d.Env.Netlink)
+	if err != nil {
+		out.Warnings = append(out.Warnings, Warning{"", WarnNoNetlink, err.Error()})
+	}
+	_, debugErr := debugfs.Phys(d.Env.Debug)
+	if debugErr != nil && len(phys) > 0 {
+		out.Warnings = append(out.Warnings, Warning{"", debugfs.CauseOf(debugErr).String(), explain(debugErr)})
+	}
+	var errs []error
+	for i, found := range d.lookAt(phys, air, debugErr) {
+		if found.err != nil {
+			if !errors.Is(found.err, fs.ErrNotExist) && !errors.Is(found.err, unix.ENODEV) {
+				errs = append(errs, found.err)
+				out.Unread = append(out.Unread, phys[i])
+			}
+			continue
+		}
+		if found.radio.Path == "" {
+			out.Unread = append(out.Unread, phys[i])
+		} else {
+			found.radio.Policy = d.Choose(found.radio).Policy
+			out.Radios = append(out.Radios, found.radio)
+		}
+		out.Warnings = append(out.Warnings, found.warnings...)
+	}
+	slices.SortFunc(out.Radios, func(a, b Radio) int { return strings.Compare(a.Path, b.Path) })
+	if err := errors.Join(errs...); err != nil {
+		if len(out.Radios) == 0 {
+			return out, err
+		}
+		out.Warnings = slices.Insert(out.Warnings, 0, Warning{"", WarnUnreadable, strings.ReplaceAll(err.Error(), "\n", "; ")})
+	}
+	return out, nil
+}
 
-// detectAll detects radios side by side, so that one that blocks in the kernel
-// hides no other. Of that one only sysfs is told.
-func detectAll(env Env, devices []sysfs.Device, air airwaves, debugErr error) []detected {
-	answers := make([]chan detected, len(devices))
-	for i, dev := range devices {
-		answers[i] = make(chan detected, 1)
+// lookAt looks at radios side by side.
+func (d *Detector) lookAt(phys []string, air airwaves, debugErr error) []detected {
+	if d.looks == nil {
+		d.looks = map[string]*look{}
+	}
+	for _, phy := range phys {
+		if d.looks[phy] != nil {
+			continue
+		}
+		l := &look{device: make(chan sysfs.Device, 1), ended: make(chan detected, 1)}
+		d.looks[phy] = l
 		go func() {
-			r, warnings := detectRadio(env, dev, air, debugErr)
-			answers[i] <- detected{r, warnings}
+			dev, err := sysfs.DeviceOf(d.Env.Sys, phy)
+			if err != nil {
+				l.ended <- detected{err: err}
+				return
+			}
+			l.device <- dev
+			r, warnings := detectRadio(d.Env, dev, air, debugErr)
+			l.ended <- detected{radio: r, warnings: warnings}
 		}()
 	}
-	timeout := time.NewTimer(detectWithin)
+	timeout := time.NewTimer(d.Within)
 	defer timeout.Stop()
-	all := make([]detected, len(devices))
+	all := make([]detected, len(phys))
 	late := false
-	for i, dev := range devices {
+	for i, phy := range phys {
+		l := d.looks[phy]
 		if !late {
 			select {
-			case all[i] = <-answers[i]:
+			case all[i] = <-l.ended:
+				delete(d.looks, phy)
 				continue
 			case <-timeout.C:
 				late = true
 			}
 		}
 		select {
-		case all[i] = <-answers[i]:
+		case all[i] = <-l.ended:
+			delete(d.looks, phy)
 		default:
-			r := radioOf(dev)
-			r.AQL.Reason = fmt.Sprintf("reading its files has blocked in the kernel for %v: see dmesg, reload the %s driver", detectWithin, orElse(dev.Driver, "radio's"))
-			all[i] = detected{r, []Warning{{r.Phy, WarnBlocked, r.AQL.Reason}}}
+			all[i] = d.blocked(phy, l)
 		}
 	}
 	return all
+}
+
+// blocked is what can be told of a radio whose look has not ended.
+func (d *Detector) blocked(phy string, l *look) detected {
+	select {
+	case dev := <-l.device:
+		l.known = &dev
+	default:
+	}
+	var r Radio
+	driver := ""
+	if l.known != nil {
+		r, driver = radioOf(*l.known), l.known.Driver
+	}
+	r.AQL.Reason = fmt.Sprintf("reading its files has blocked in the kernel for %v: see dmesg, reload the %s driver", d.Within, orElse(driver, "radio's"))
+	return detected{radio: r, warnings: []Warning{{phy, WarnBlocked, r.AQL.Reason}}}
 }
 
 // radioOf is what sysfs tells of a radio.
@@ -121,6 +194,7 @@ func radioOf(dev sysfs.Device) Radio {
 	for _, name := range dev.Interfaces {
 		r.Interfaces = append(r.Interfaces, Interface{Name: name})
 	}
+	r.Index = dev.PhyIndex
 	return r
 }
 
@@ -141,6 +215,9 @@ func detectAt(env Env, path string) (Radio, int, error) {
 // findDevice finds a radio by its device path. That others cannot be read does
 // not matter.
 func findDevice(env Env, path string) (sysfs.Device, error) {
+	if dev, err := sysfs.DeviceAt(env.Sys, path); err == nil {
+		return dev, nil
+	}
 	devices, err := sysfs.Devices(env.Sys)
 	i := slices.IndexFunc(devices, func(d sysfs.Device) bool { return d.Path == path })
 	switch {
@@ -207,6 +284,7 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 	for _, name := range names {
 		i := interfaces[name]
 		i.Name = name
+		i.Index, _ = sysfs.IfIndex(env.Sys, name)
 		r.Interfaces = append(r.Interfaces, i)
 		if r.Firmware == "" && air.known {
 			// Older drivers have no version to tell: then it stays unknown.

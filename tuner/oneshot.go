@@ -116,53 +116,55 @@ func RestoreAll(env Env, match func(path, phy string) bool) ([]Change, error) {
 	if err != nil || len(records)+len(bad) == 0 {
 		return changes, err
 	}
-	devices, err := sysfs.Devices(env.Sys)
-	if !tree.Exists(env.Sys, "class") {
-		return changes, fmt.Errorf("restore: %s is not a sysfs", env.Sys)
-	}
-	if err != nil && !errors.Is(err, sysfs.ErrNoWireless) && len(devices) == 0 {
-		return changes, err
-	}
 	var errs []error
-	byPath := map[string]sysfs.Device{}
-	for _, d := range devices {
-		byPath[d.Path] = d
-	}
 	for path, err := range bad {
-		if match == nil || match(path, byPath[path].Phy) {
+		d, _ := findDevice(env, path)
+		if match == nil || match(path, d.Phy) {
 			errs = append(errs, err)
 		}
 	}
 	for _, o := range records {
-		d, there := byPath[o.Path]
-		phy := o.Phy
-		if there {
-			phy = d.Phy
-		}
-		if match != nil && !match(o.Path, phy) {
+		d, err := findDevice(env, o.Path)
+		if match != nil && !match(o.Path, orElse(d.Phy, o.Phy)) {
 			continue
 		}
-		if !there {
-			if _, err := findDevice(env, o.Path); !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("restore %s: %w", phy, err)) // it may be there
-				continue
-			}
-			errs = append(errs, newStore(env.StateDir).forget(o.Path))
-			env.Log.Info("nothing to restore: the radio is gone, and its values with it", "path", o.Path)
-			continue
-		}
-		j, err := newJournal(env, debugfs.NewPhy(env.Debug, d.Phy), o.Path, d.PhyIndex)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("restore %s: %w", phy, err))
-			continue
-		}
-		if j.found == nil {
-			errs = append(errs, j.forget()) // void
-			continue
-		}
-		c, err := j.restore("restore", nil)
+		c, err := restoreRecord(env, o, d, err)
 		changes = append(changes, c...)
 		errs = append(errs, err)
 	}
 	return changes, errors.Join(errs...)
+}
+
+// RestoreRadio is RestoreAll for one radio, by its path. It touches no file of
+// any other.
+func RestoreRadio(env Env, path string) ([]Change, error) {
+	o, err := newStore(env.StateDir).load(path)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	d, err := findDevice(env, path)
+	return restoreRecord(env, o, d, err)
+}
+
+// restoreRecord puts a record back on the device that was found for it, if one
+// was.
+func restoreRecord(env Env, o *Originals, d sysfs.Device, err error) ([]Change, error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !tree.Exists(env.Sys, "class") {
+			return nil, fmt.Errorf("restore %s: %s is not a sysfs", o.Phy, env.Sys)
+		}
+		env.Log.Info("nothing to restore: the radio is gone, and its values with it", "path", o.Path)
+		return nil, newStore(env.StateDir).forget(o.Path)
+	case err != nil:
+		return nil, fmt.Errorf("restore %s: %w", o.Phy, err) // it may be there
+	}
+	j, err := newJournal(env, debugfs.NewPhy(env.Debug, d.Phy), o.Path, d.PhyIndex)
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", d.Phy, err)
+	}
+	if j.found == nil {
+		return nil, j.forget() // void
+	}
+	return j.restore("restore", nil)
 }

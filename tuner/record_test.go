@@ -35,7 +35,8 @@ func TestRecordIsNotLost(t *testing.T) {
 		"another folder for /sys": func(e *Env) { e.Sys = tree.Dir(t.TempDir()) },
 		"no /sys":                 func(e *Env) { e.Sys = tree.Dir("/nowhere") },
 		"no list of radios": func(e *Env) {
-			e.Sys = &lame{e.Sys, map[string]error{"class/ieee80211": syscall.EMFILE}}
+			const dev = "devices/platform/soc/1b500000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0"
+			e.Sys = &lame{e.Sys, map[string]error{"class/ieee80211": syscall.EMFILE, dev + "/ieee80211": syscall.EMFILE}}
 		},
 		"an unreadable radio": func(e *Env) {
 			root := t.TempDir()

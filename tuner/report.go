@@ -11,6 +11,8 @@ import (
 type Detection struct {
 	Radios   []Radio   `json:"radios"`
 	Warnings []Warning `json:"warnings"`
+	// Unread are the phys that are there and of which nothing could be read.
+	Unread []string `json:"-"`
 }
 
 // Warning is something a user should know about one radio, or about the whole
@@ -39,6 +41,8 @@ type Radio struct {
 	// VirtualTime is set where a station was seen whose airtime is scheduled by
 	// virtual time: Linux 5.14 to 5.19, and backports of it.
 	VirtualTime bool `json:"virtual_time,omitempty"`
+	// Index is the kernel's number of the wiphy, -1 when unknown.
+	Index int `json:"-"`
 }
 
 // Interface is one network interface of a radio. Type is as iw prints it, or
@@ -48,6 +52,8 @@ type Interface struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	FourAddr bool   `json:"four_addr,omitempty"`
+	// Index is the netdev's, 0 when unknown.
+	Index int `json:"-"`
 }
 
 // AQL says whether airtime queue limits act on a radio and what they are.
