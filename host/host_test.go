@@ -52,6 +52,12 @@ func (k kernelTree) Write(name string, p []byte) error {
 	k.m.writes = append(k.m.writes, name)
 	value := string(p)
 	switch {
+	case strings.HasSuffix(name, "/napi_threaded"):
+		if value = strings.TrimSpace(value); value == "1" {
+			k.m.thread(66, "napi/phy0-8")
+		} else {
+			os.RemoveAll(k.m.env.Proc.String() + "/66")
+		}
 	case strings.HasSuffix(name, "/threaded"):
 		if value == "1" {
 			k.m.thread(65, "napi/eth0-8193")
@@ -73,7 +79,7 @@ func newMachine(t *testing.T) *machine {
 	root := t.TempDir()
 	m.env = Env{
 		Env: tuner.Env{
-			Sys: kernelTree{tree.Dir(root + "/sys"), m}, Debug: tree.Dir(root + "/debug"), Proc: kernelTree{tree.Dir(root + "/proc"), m},
+			Sys: kernelTree{tree.Dir(root + "/sys"), m}, Debug: kernelTree{tree.Dir(root + "/debug"), m}, Proc: kernelTree{tree.Dir(root + "/proc"), m},
 			StateDir: root + "/state", Log: slog.New(slog.DiscardHandler),
 		},
 		Etc: tree.Dir(root + "/etc"),
@@ -491,38 +497,97 @@ func FuzzPacketSteering(f *testing.F) {
 	})
 }
 
-// A client whose firmware reports no rates: its own TCP is bounded.
-func TestClient(t *testing.T) {
-	m := newMachine(t)
-	m.softirq = 0
+// radio adds phy0 with wlan0 to the machine.
+func (m *machine) radio(state tuner.State, reason string) Radio {
+	m.t.Helper()
 	m.put("/sys/devices/pci0/0000:01:00.0/ieee80211/phy0/index", "0\n")
-	m.put("/sys/devices/pci0/0000:01:00.0/irq", "44\n")
+	m.put("/sys/devices/pci0/0000:01:00.0/irq", "40\n")
 	m.put("/sys/class/net/wlan0/statistics/rx_bytes", "0\n")
+	m.put("/sys/class/net/wlan0/queues/rx-0/rps_cpus", "0\n")
 	link := func(target, name string) {
-		t.Helper()
+		m.t.Helper()
 		if err := os.MkdirAll(filepath.Dir(m.env.Sys.String()+"/"+name), 0o755); err != nil {
-			t.Fatal(err)
+			m.t.Fatal(err)
 		}
 		if err := os.Symlink(target, m.env.Sys.String()+"/"+name); err != nil {
-			t.Fatal(err)
+			m.t.Fatal(err)
 		}
 	}
 	link("../../devices/pci0/0000:01:00.0/ieee80211/phy0", "class/ieee80211/phy0")
 	link("../../../0000:01:00.0", "devices/pci0/0000:01:00.0/ieee80211/phy0/device")
 	link("../../../bus/pci/drivers/ath10k_pci", "devices/pci0/0000:01:00.0/driver")
 	link("../../../devices/pci0/0000:01:00.0/ieee80211/phy0", "class/net/wlan0/phy80211")
-	s := tuner.Status{
-		Radio: tuner.Radio{Path: "devices/pci0/0000:01:00.0", Phy: "phy0", Interfaces: []tuner.Interface{{Name: "wlan0", Type: "station"}}},
-		State: tuner.Observing, Reason: tuner.ReasonBlind,
+	m.transmit()
+	return Radio{
+		Status: tuner.Status{
+			Radio: tuner.Radio{Path: "devices/pci0/0000:01:00.0", Phy: "phy0", Interfaces: []tuner.Interface{{Name: "wlan0", Type: "station"}}},
+			State: state, Reason: reason,
+		},
+		Settings: tuner.Settings{Target: 8 * time.Millisecond, ThreadedNAPI: tuner.ThreadedAuto},
 	}
+}
+
+// transmit lets wlan0 send 200 Mb/s.
+func (m *machine) transmit() {
+	m.put("/sys/class/net/wlan0/statistics/tx_bytes", fmt.Sprintln(25_000_000*m.seconds))
+}
+
+// A client whose firmware reports no rates: its own TCP is bounded.
+func TestClient(t *testing.T) {
+	m := newMachine(t)
+	m.softirq = 0
+	r := m.radio(tuner.Observing, tuner.ReasonBlind)
 	h := New(m.env, Settings{})
-	h.Configure(Settings{}, []Radio{{Status: s, Settings: tuner.Settings{Target: 8 * time.Millisecond, ThreadedNAPI: tuner.ThreadedAuto}}})
+	h.Configure(Settings{}, []Radio{r})
 	m.run(h, func() bool {
-		m.put("/sys/class/net/wlan0/statistics/tx_bytes", fmt.Sprintln(25_000_000*m.seconds))
+		m.transmit()
 		return m.get("/proc/sys/net/ipv4/tcp_limit_output_bytes") == "200000"
 	})
 	h.Configure(Settings{}, nil) // it left
 	m.run(h, func() bool { return m.get("/proc/sys/net/ipv4/tcp_limit_output_bytes") == "1048576" })
+	m.untouched()
+}
+
+// An ath10k with the patch for it: the switch is in debugfs, and the thread is
+// kept away from the interrupt. Settings that say on or off are the tuner's.
+func TestPatchedRadio(t *testing.T) {
+	m := newMachine(t)
+	r := m.radio(tuner.Tuning, "")
+	m.put("/debug/ieee80211/phy0/aql_pending", "")
+	m.put("/debug/ieee80211/phy0/ath10k/napi_threaded", "0\n")
+	h := New(m.env, Settings{})
+	h.Configure(Settings{}, []Radio{r})
+	m.run(h, func() bool {
+		m.transmit()
+		return m.get("/proc/66/status") == "Name:\tx\nCpus_allowed_list:\t1-3"
+	})
+	if got := m.get("/debug/ieee80211/phy0/ath10k/napi_threaded"); got != "1" {
+		t.Errorf("napi_threaded is %s", got)
+	}
+	r.Settings.ThreadedNAPI = tuner.ThreadedOn
+	h.Configure(Settings{}, []Radio{r})
+	if got := m.get("/debug/ieee80211/phy0/ath10k/napi_threaded"); got != "0" {
+		t.Errorf("napi_threaded is %s", got)
+	}
+	m.untouched()
+}
+
+// A stock ath10k hides its NAPI: packets are handed on after it.
+func TestStockRadio(t *testing.T) {
+	m := newMachine(t)
+	r := m.radio(tuner.Tuning, "")
+	h := New(m.env, Settings{})
+	h.Configure(Settings{}, []Radio{r})
+	m.run(h, func() bool {
+		m.transmit()
+		return m.get("/sys/class/net/wlan0/queues/rx-0/rps_cpus") == "00000000,0000000e"
+	})
+	if err := h.Stop("stop"); err != nil {
+		t.Error(err)
+	}
+	if got := m.get("/sys/class/net/wlan0/queues/rx-0/rps_cpus"); got != "00000000,00000000" {
+		t.Errorf("RPS is %s", got)
+	}
 	m.untouched()
 }
 

@@ -8,17 +8,20 @@ import (
 	"strconv"
 	"strings"
 
+	"airtuned/debugfs"
 	"airtuned/policies"
 	"airtuned/sysfs"
+	"airtuned/tree"
 )
 
 // How the names of knobs begin, or what they are. A set of CPUs is a list like
 // "0-1", an empty one "none".
 const (
-	knobThreaded = "threaded/" // + interface
-	knobAffinity = "affinity/" // + a thread's name
-	knobIRQ      = "irq/"      // + number + /affinity
-	knobRPS      = "rps/"      // + interface + /rx-N
+	knobThreaded = "threaded/"      // + interface
+	knobRadio    = "napi_threaded/" // + phy, of ath10k with the patch for it
+	knobAffinity = "affinity/"      // + a thread's name
+	knobIRQ      = "irq/"           // + number + /affinity
+	knobRPS      = "rps/"           // + interface + /rx-N
 )
 
 const noCPUs = "none"
@@ -30,11 +33,16 @@ var errNotTaken = errors.New("the kernel did not take the value")
 func (env Env) get(knob string) (string, error) {
 	switch rest := ""; {
 	case cut(knob, knobThreaded, &rest):
-		on, err := sysfs.Threaded(env.Sys, rest)
-		if on {
-			return "1", err
+		return onOff(sysfs.Threaded(env.Sys, rest))
+	case cut(knob, knobRadio, &rest):
+		if !tree.Exists(env.Sys, "class/ieee80211/"+rest) {
+			return "", fmt.Errorf("knob %s: %w", knob, fs.ErrNotExist)
 		}
-		return "0", err
+		on, err := debugfs.NewPhy(env.Debug, rest).NapiThreaded()
+		if err != nil { // not %w: debugfs may be what is missing, and the radio is there
+			err = fmt.Errorf("knob %s: %v", knob, err)
+		}
+		return onOff(on, err)
 	case cut(knob, knobAffinity, &rest):
 		threads, err := env.threads(rest)
 		if err != nil {
@@ -81,6 +89,8 @@ func (env Env) write(knob, value string) error {
 			return nil // it is looked for later, when it shall have its place
 		}
 		return err
+	case cut(knob, knobRadio, &rest):
+		return debugfs.NewPhy(env.Debug, rest).SetNapiThreaded(value == "1")
 	case knob == policies.KnobOutputBytes:
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil {
@@ -140,6 +150,13 @@ func irqNumber(rest string) (int, error) {
 		return 0, fmt.Errorf("bad interrupt %q", rest)
 	}
 	return int(n), nil
+}
+
+func onOff(on bool, err error) (string, error) {
+	if on {
+		return "1", err
+	}
+	return "0", err
 }
 
 func cpuList(cpus []int, err error) (string, error) {

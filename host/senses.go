@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"airtuned/debugfs"
 	"airtuned/policies"
 	"airtuned/sysfs"
 	"airtuned/tree"
@@ -255,7 +256,13 @@ func (s *senses) find(settings Settings, radios []Radio) []link {
 		l := link{HostLink: policies.HostLink{Name: r.Phy}, interfaces: d.Interfaces, irqs: s.irqsOf(d, devices)}
 		napi := sysfs.ReadNAPI(s.env.Sys, s.env.Proc, d)
 		l.IsThreaded = napi.Mode == sysfs.NAPIThreaded
-		if napi.Settable && r.Settings.ThreadedNAPI == tuner.ThreadedAuto {
+		auto := r.Settings.ThreadedNAPI == tuner.ThreadedAuto
+		if on, err := debugfs.NewPhy(s.env.Debug, r.Phy).NapiThreaded(); err == nil {
+			l.IsThreaded = on
+			if auto {
+				l.Threaded = knobRadio + r.Phy
+			}
+		} else if napi.Settable && auto {
 			l.Threaded = knobThreaded + d.Interfaces[0]
 		}
 		if !napi.Ambiguous && r.Settings.ThreadedNAPI != tuner.ThreadedLeave {
