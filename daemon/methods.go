@@ -107,21 +107,22 @@ func (d *daemon) callHistory(ctx context.Context, c control.Call) (any, error) {
 	if err := c.Decode(&p); err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
+	radios, err := d.pick(ctx, p.Radio)
+	if err != nil {
+		return nil, err
+	}
 	out := struct {
 		Radios []tuner.Past `json:"radios"`
 	}{[]tuner.Past{}}
-	err := d.each(ctx, p.Radio, func(r *radio) error {
+	for _, r := range radios {
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
 		past, err := ask(ctx, r, func(t *tuner.Tuner, now time.Time) (tuner.Past, error) { return t.History(now), nil })
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
+		cancel()
+		if err == nil { // else it is blocked, or gone
 			out.Radios = append(out.Radios, past)
 		}
-		return err
-	})
-	slices.SortFunc(out.Radios, func(a, b tuner.Past) int { return strings.Compare(a.Path, b.Path) })
-	return out, err
+	}
+	return out, nil
 }
 
 func (d *daemon) callTune(ctx context.Context, c control.Call) (any, error) {

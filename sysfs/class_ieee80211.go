@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -159,8 +160,9 @@ func unread(sys tree.FS, phy string, err error) error {
 
 // makeUnique sorts devices and tells those with the same path apart.
 func makeUnique(devices []Device) {
-	slices.SortFunc(devices, func(a, b Device) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), a.PhyIndex-b.PhyIndex, strings.Compare(a.Phy, b.Phy))
+	sort.Slice(devices, func(i, j int) bool {
+		a, b := &devices[i], &devices[j]
+		return cmp.Or(strings.Compare(a.Path, b.Path), a.PhyIndex-b.PhyIndex, strings.Compare(a.Phy, b.Phy)) < 0
 	})
 	nth := 0
 	for i := 1; i < len(devices); i++ {

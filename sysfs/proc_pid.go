@@ -3,7 +3,7 @@ package sysfs
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -60,7 +60,7 @@ func NAPIThreads(proc tree.FS) ([]Thread, error) {
 			threads = append(threads, Thread{int(pid), comm})
 		}
 	}
-	slices.SortFunc(threads, func(a, b Thread) int { return a.PID - b.PID })
+	sort.Slice(threads, func(i, j int) bool { return threads[i].PID < threads[j].PID })
 	return threads, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func (d *Detector) Detect() (Detection, error) {
 		}
 		out.Warnings = append(out.Warnings, found.warnings...)
 	}
-	slices.SortFunc(out.Radios, func(a, b Radio) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(out.Radios, func(i, j int) bool { return out.Radios[i].Path < out.Radios[j].Path })
 	if err := errors.Join(errs...); err != nil {
 		if len(out.Radios) == 0 {
 			return out, err

@@ -1,9 +1,11 @@
 package tuner
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"airtuned/nl80211"
@@ -92,7 +94,7 @@ func (v *view) noteStations(ifname string, stations []nl80211.Station, now time.
 		}
 		d.stations = append(d.stations, s)
 	}
-	slices.SortFunc(d.stations, func(a, b StationStatus) int { return slices.Compare(a.MAC[:], b.MAC[:]) })
+	sort.Slice(d.stations, func(i, j int) bool { return bytes.Compare(d.stations[i].MAC[:], d.stations[j].MAC[:]) < 0 })
 	v.dumps[ifname] = d
 }
 

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"airtuned/cmd/airtuned/internal/term"
 	"airtuned/daemon/control"
-	"airtuned/tuner"
 )
 
 func newTop(a *app) *cobra.Command {
@@ -42,8 +40,8 @@ busiest stations first. Ctrl-C ends it.`,
 // topText is the status with the busiest stations first.
 func topText(t term.Terminal, s daemonStatus, now time.Time) []string {
 	for _, r := range s.Radios {
-		slices.SortStableFunc(r.Stations, func(x, y tuner.StationStatus) int {
-			return cmp.Compare(y.ThroughputKbps, x.ThroughputKbps)
+		sort.SliceStable(r.Stations, func(i, j int) bool {
+			return r.Stations[i].ThroughputKbps > r.Stations[j].ThroughputKbps
 		})
 	}
 	return statusText(t, s, now)

@@ -16,11 +16,14 @@ import (
 type names struct {
 	macs  []wlan.MAC
 	ips   []string
-	plain []plain
+	plain []plain        // the longest first: one may be part of another
+	count map[string]int // of pseudonyms, by their beginning
 }
 
 // plain is a name that is looked for as it is.
-type plain struct{ text, pseudonym string }
+type plain struct {
+	text, pseudonym string
+}
 
 // host adds a host name, and its parts before dots.
 func (n *names) host(name string) { n.add("HOST", name, name, before(name)) }
@@ -52,28 +55,22 @@ func (n *names) add(kind string, spellings ...string) {
 	if slices.Contains(common, strings.ToLower(spellings[0])) {
 		return
 	}
-	count := 1
 	for _, p := range n.plain {
 		if strings.EqualFold(p.text, spellings[0]) {
 			return
 		}
-		if strings.HasPrefix(p.pseudonym, kind) {
-			count = max(count, 1+number(p.pseudonym))
-		}
 	}
+	if n.count == nil {
+		n.count = map[string]int{}
+	}
+	n.count[kind]++
 	for _, s := range spellings {
-		if s != "" && !slices.Contains(n.plain, plain{s, fmt.Sprint(kind, "-", count)}) {
-			n.plain = append(n.plain, plain{s, fmt.Sprint(kind, "-", count)})
+		i := 0
+		for i < len(n.plain) && len(n.plain[i].text) >= len(s) {
+			i++
 		}
+		n.plain = slices.Insert(n.plain, i, plain{s, fmt.Sprint(kind, "-", n.count[kind])})
 	}
-	// The longest first: one may be part of another.
-	slices.SortStableFunc(n.plain, func(a, b plain) int { return len(b.text) - len(a.text) })
-}
-
-func number(pseudonym string) (n int) {
-	_, digits, _ := strings.Cut(pseudonym, "-")
-	_, _ = fmt.Sscan(digits, &n)
-	return n
 }
 
 // findSSIDs adds what a text says are networks' names: ssid=..., SSID: ...
