@@ -1,6 +1,6 @@
 // Package host moves the network's work between the CPUs of this machine where
 // one of them drowns in softirqs: it reads the evidence from /proc and /sys,
-// asks policies.Placement, and turns the knobs that decides on, of which each
+// asks placement.Policy, and turns the knobs that decides on, of which each
 // can be undone: NAPI threads and where they run, interrupts, RPS, and what
 // TCP may queue. It is one per machine; what the hardware queue of a radio
 // holds is package tuner's. Like that it has no clock: every step is told the
@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"airtuned/policies"
+	"airtuned/policies/placement"
 	"airtuned/sysfs"
 	"airtuned/tree"
 	"airtuned/tuner"
@@ -71,12 +71,12 @@ type Host struct {
 	settings Settings
 	radios   []Radio
 
-	placement policies.Placement
+	placement placement.Policy
 	journal   *journal
 	// knobs are those that an action has turned, by the action's ID, and places
 	// the actions whose threads have a place.
 	knobs  map[string][]string
-	places map[string]*policies.HostAction
+	places map[string]*placement.Action
 
 	senses    senses
 	checked   time.Time
@@ -93,7 +93,7 @@ func New(env Env, s Settings) *Host {
 	}
 	h := &Host{
 		env: env, log: env.Log, settings: s,
-		knobs: map[string][]string{}, places: map[string]*policies.HostAction{},
+		knobs: map[string][]string{}, places: map[string]*placement.Action{},
 		state: tuner.Observing,
 	}
 	h.senses.env = env
@@ -126,7 +126,7 @@ func (h *Host) Configure(s Settings, radios []Radio) {
 }
 
 // allowed reports whether an action with threads is still wanted.
-func (h *Host) allowed(a *policies.HostAction) bool {
+func (h *Host) allowed(a *placement.Action) bool {
 	if slices.Contains(h.settings.Interfaces, a.Link) {
 		return true
 	}
@@ -198,7 +198,7 @@ func (h *Host) become(s tuner.State, reason string) {
 }
 
 // do turns the knobs of an action. All of them, or none.
-func (h *Host) do(a *policies.HostAction, now time.Time) {
+func (h *Host) do(a *placement.Action, now time.Time) {
 	for _, s := range a.Set {
 		if !h.turn(a, s, now) {
 			return
@@ -215,7 +215,7 @@ func (h *Host) do(a *policies.HostAction, now time.Time) {
 }
 
 // turn turns one knob of an action. If that fails, the others are turned back.
-func (h *Host) turn(a *policies.HostAction, s policies.HostSetting, now time.Time) bool {
+func (h *Host) turn(a *placement.Action, s placement.Setting, now time.Time) bool {
 	value := s.Value
 	if s.CPUs != nil {
 		value = sysfs.FormatCPUList(s.CPUs)
@@ -249,7 +249,7 @@ func (h *Host) place(now time.Time) {
 			if slices.Contains(h.knobs[a.ID], knob) {
 				continue
 			}
-			if !h.turn(a, policies.HostSetting{Knob: knob, CPUs: a.Threads}, now) {
+			if !h.turn(a, placement.Setting{Knob: knob, CPUs: a.Threads}, now) {
 				return
 			}
 		}

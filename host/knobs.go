@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"airtuned/debugfs"
-	"airtuned/policies"
+	"airtuned/policies/placement"
 	"airtuned/sysfs"
 	"airtuned/tree"
 )
@@ -58,7 +58,7 @@ func (env Env) get(knob string) (string, error) {
 	case cut(knob, knobRPS, &rest):
 		iface, queue, _ := strings.Cut(rest, "/")
 		return cpuList(sysfs.RPS(env.Sys, iface, queue))
-	case knob == policies.KnobOutputBytes:
+	case knob == placement.KnobOutputBytes:
 		n, err := sysfs.TCPLimitOutputBytes(env.Proc)
 		return strconv.FormatInt(n, 10), err
 	}
@@ -91,7 +91,7 @@ func (env Env) write(knob, value string) error {
 		return err
 	case cut(knob, knobRadio, &rest):
 		return debugfs.NewPhy(env.Debug, rest).SetNapiThreaded(value == "1")
-	case knob == policies.KnobOutputBytes:
+	case knob == placement.KnobOutputBytes:
 		n, err := strconv.ParseInt(value, 10, 32)
 		if err != nil {
 			return fmt.Errorf("knob %s: bad value %q", knob, value)

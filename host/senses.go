@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"airtuned/debugfs"
-	"airtuned/policies"
+	"airtuned/policies/placement"
 	"airtuned/sysfs"
 	"airtuned/tree"
 	"airtuned/tuner"
@@ -25,7 +25,7 @@ type senses struct {
 	times, before []sysfs.CPUTimes
 	at            time.Time
 
-	o policies.HostObservation
+	o placement.Observation
 
 	// look asks to list links, threads and owners anew.
 	look  bool
@@ -41,9 +41,9 @@ type senses struct {
 	peakKbps   map[string]uint64
 }
 
-// link is what of a policies.HostLink does not change by itself.
+// link is what of a placement.Link does not change by itself.
 type link struct {
-	policies.HostLink
+	placement.Link
 	interfaces []string
 	irqs       []int
 	threads    []sysfs.Thread
@@ -57,7 +57,7 @@ func (s *senses) close() {
 }
 
 // observe says what happened since it was last called.
-func (s *senses) observe(now time.Time, settings Settings, radios []Radio, p *policies.Placement) (*policies.HostObservation, error) {
+func (s *senses) observe(now time.Time, settings Settings, radios []Radio, p *placement.Policy) (*placement.Observation, error) {
 	if err := s.readStat(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *senses) observe(now time.Time, settings Settings, radios []Radio, p *po
 		o.Window = 0 // the first one, or another number of CPUs
 	}
 	for i, t := range s.times {
-		c := policies.HostCPU{ID: t.CPU}
+		c := placement.CPU{ID: t.CPU}
 		if o.Window > 0 {
 			b := s.before[i]
 			c.Total = t.Total() - b.Total()
@@ -97,7 +97,7 @@ func (s *senses) observe(now time.Time, settings Settings, radios []Radio, p *po
 	}
 	for _, r := range radios {
 		if r.Blind() && slices.ContainsFunc(r.Interfaces, func(i tuner.Interface) bool { return i.Type == "station" || i.Type == "managed" }) {
-			c := policies.HostClient{Link: r.Phy, Target: r.Settings.Target, Kbps: s.peakKbps[r.Phy]}
+			c := placement.Client{Link: r.Phy, Target: r.Settings.Target, Kbps: s.peakKbps[r.Phy]}
 			for _, st := range r.Stations {
 				c.Kbps = max(c.Kbps, st.RateKbps)
 			}
@@ -178,7 +178,7 @@ func (s *senses) detail(now time.Time) error {
 		s.peakKbps = map[string]uint64{}
 	}
 	for _, l := range s.links {
-		h := l.HostLink
+		h := l.Link
 		for _, iface := range l.interfaces {
 			t, err := sysfs.ReadTraffic(s.env.Sys, iface)
 			if err != nil {
@@ -203,7 +203,7 @@ func (s *senses) detail(now time.Time) error {
 		}
 		for _, n := range l.irqs {
 			if c, ok := came[strconv.Itoa(n)]; ok {
-				h.IRQs = append(h.IRQs, policies.HostIRQ{Number: n, Came: c})
+				h.IRQs = append(h.IRQs, placement.IRQ{Number: n, Came: c})
 			}
 		}
 		s.o.Links = append(s.o.Links, h)
@@ -238,7 +238,7 @@ func (s *senses) find(settings Settings, radios []Radio) []link {
 		if !tree.Exists(s.env.Sys, "class/net/"+name) {
 			continue
 		}
-		l := link{HostLink: policies.HostLink{Name: name}, interfaces: []string{name}}
+		l := link{Link: placement.Link{Name: name}, interfaces: []string{name}}
 		if on, err := sysfs.Threaded(s.env.Sys, name); err == nil {
 			l.Threaded, l.IsThreaded = knobThreaded+name, on
 		}
@@ -253,7 +253,7 @@ func (s *senses) find(settings Settings, radios []Radio) []link {
 			continue
 		}
 		d := devices[i]
-		l := link{HostLink: policies.HostLink{Name: r.Phy}, interfaces: d.Interfaces, irqs: s.irqsOf(d, devices)}
+		l := link{Link: placement.Link{Name: r.Phy}, interfaces: d.Interfaces, irqs: s.irqsOf(d, devices)}
 		napi := sysfs.ReadNAPI(s.env.Sys, s.env.Proc, d)
 		l.IsThreaded = napi.Mode == sysfs.NAPIThreaded
 		auto := r.Settings.ThreadedNAPI == tuner.ThreadedAuto
@@ -277,7 +277,7 @@ func (s *senses) find(settings Settings, radios []Radio) []link {
 func (s *senses) fill(l link) link {
 	for _, t := range l.threads {
 		cpus, _ := sysfs.ThreadAffinity(s.env.Proc, t.PID) // none: it has just gone
-		l.Threads = append(l.Threads, policies.HostThread{Name: t.Name, CPUs: cpus})
+		l.Threads = append(l.Threads, placement.Thread{Name: t.Name, CPUs: cpus})
 	}
 	for _, iface := range l.interfaces {
 		queues, _ := sysfs.ReceiveQueues(s.env.Sys, iface)

@@ -1,4 +1,4 @@
-package policies
+package placement
 
 import (
 	"strings"
@@ -11,9 +11,9 @@ import (
 // machine is one whose CPUs do, second by second, what a test says.
 type machine struct {
 	t   *testing.T
-	p   Placement
+	p   Policy
 	now time.Time
-	o   HostObservation
+	o   Observation
 }
 
 // cpuLoad is what one CPU does in a second, in per cent of it.
@@ -23,7 +23,7 @@ type cpuLoad struct{ softirq, other int }
 func newMachine(t *testing.T, loads ...cpuLoad) *machine {
 	m := &machine{t: t, now: time.Unix(1_000_000, 0)}
 	m.o.Detailed = true
-	m.o.Links = []HostLink{{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6, RPS: []string{"rps/eth0/rx-0"}}}
+	m.o.Links = []Link{{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6, RPS: []string{"rps/eth0/rx-0"}}}
 	m.cpus(loads...)
 	return m
 }
@@ -31,7 +31,7 @@ func newMachine(t *testing.T, loads ...cpuLoad) *machine {
 func (m *machine) cpus(loads ...cpuLoad) {
 	m.o.CPUs = nil
 	for id, l := range loads {
-		c := HostCPU{ID: id, Total: 100, SoftIRQ: uint64(l.softirq), Spare: uint64(100 - l.softirq - l.other)}
+		c := CPU{ID: id, Total: 100, SoftIRQ: uint64(l.softirq), Spare: uint64(100 - l.softirq - l.other)}
 		if l.softirq > 0 {
 			c.Packets, c.NetSoftIRQs = 50000, 500
 		}
@@ -39,26 +39,26 @@ func (m *machine) cpus(loads ...cpuLoad) {
 	}
 }
 
-func (m *machine) step() HostDecision {
+func (m *machine) step() Decision {
 	m.now = m.now.Add(time.Second)
 	m.o.Now, m.o.Window = m.now, time.Second
 	return m.p.Decide(&m.o)
 }
 
 // run steps until something is to be done or undone, or the time is over.
-func (m *machine) run(d time.Duration) (HostDecision, time.Duration) {
+func (m *machine) run(d time.Duration) (Decision, time.Duration) {
 	start := m.now
 	for m.now.Sub(start) < d {
 		if d := m.step(); d.Do != nil || d.Undo != "" {
 			return d, m.now.Sub(start)
 		}
 	}
-	return HostDecision{}, d
+	return Decision{}, d
 }
 
 // quiet steps for a while in which nothing may be done, and returns the last
 // decision.
-func (m *machine) quiet(d time.Duration) (last HostDecision) {
+func (m *machine) quiet(d time.Duration) (last Decision) {
 	m.t.Helper()
 	for range d / time.Second {
 		last = m.step()
@@ -70,7 +70,7 @@ func (m *machine) quiet(d time.Duration) (last HostDecision) {
 }
 
 // does steps until an action of that ID.
-func (m *machine) does(id string) *HostAction {
+func (m *machine) does(id string) *Action {
 	m.t.Helper()
 	d, _ := m.run(10 * time.Second)
 	if d.Do == nil || d.Do.ID != id {
@@ -91,7 +91,7 @@ func (m *machine) undoes(id, why string) {
 // threads lets the link's NAPI run in a thread.
 func (m *machine) threads(ticks uint64, cpus ...int) {
 	m.o.Links[0].IsThreaded = true
-	m.o.Links[0].Threads = []HostThread{{Name: "napi/eth0-1", CPUs: cpus, Ticks: ticks}}
+	m.o.Links[0].Threads = []Thread{{Name: "napi/eth0-1", CPUs: cpus, Ticks: ticks}}
 }
 
 var (
@@ -99,15 +99,15 @@ var (
 	resting  = cpuLoad{other: 5}
 )
 
-func TestPlacementThreads(t *testing.T) {
+func TestThreads(t *testing.T) {
 	m := newMachine(t, drowning, resting, cpuLoad{other: 60}, cpuLoad{other: 90})
-	m.o.Links = append([]HostLink{{Name: "eth1", Threaded: "threaded/eth1", Bytes: 5}}, m.o.Links...)
+	m.o.Links = append([]Link{{Name: "eth1", Threaded: "threaded/eth1", Bytes: 5}}, m.o.Links...)
 	d, after := m.run(time.Minute)
-	if after != placementHold {
+	if after != holdFor {
 		t.Errorf("acted after %v", after)
 	}
-	want := &HostAction{
-		ID: "threads/eth0", Link: "eth0", Set: []HostSetting{{Knob: "threaded/eth0", Value: "1"}}, Threads: []int{1, 2},
+	want := &Action{
+		ID: "threads/eth0", Link: "eth0", Set: []Setting{{Knob: "threaded/eth0", Value: "1"}}, Threads: []int{1, 2},
 		Reason: "CPU 0 is saturated by softirqs and 2 others are idle: eth0 is polled by threads there",
 	}
 	if diff := cmp.Diff(want, d.Do); diff != "" {
@@ -118,7 +118,7 @@ func TestPlacementThreads(t *testing.T) {
 	}
 }
 
-func TestPlacementNeedsEvidence(t *testing.T) {
+func TestNeedsEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		loads []cpuLoad
@@ -136,7 +136,7 @@ func TestPlacementNeedsEvidence(t *testing.T) {
 		{"packet steering", []cpuLoad{drowning, resting}, func(m *machine) { m.o.Owner = "it is X's" }, "it is X's"},
 		{"no traffic there", []cpuLoad{drowning, resting}, func(m *machine) { m.o.Links[0].Bytes = 0 }, "nothing airtuned may change"},
 		{"interrupts come elsewhere", []cpuLoad{drowning, resting}, func(m *machine) {
-			m.o.Links[0].IRQs = []HostIRQ{{44, map[int]uint64{1: 1000}}}
+			m.o.Links[0].IRQs = []IRQ{{44, map[int]uint64{1: 1000}}}
 		}, "nothing airtuned may change"},
 		{"no way", []cpuLoad{drowning, resting}, func(m *machine) { m.o.Links[0].Threaded, m.o.Links[0].RPS = "", nil }, "nothing airtuned may change"},
 		{"threaded already", []cpuLoad{drowning, resting}, func(m *machine) { m.threads(50, 1) }, "nothing airtuned may change"},
@@ -156,7 +156,7 @@ func TestPlacementNeedsEvidence(t *testing.T) {
 }
 
 // Three seconds of load are no evidence, and what was before a gap is none.
-func TestPlacementNeedsItToLast(t *testing.T) {
+func TestNeedsItToLast(t *testing.T) {
 	m := newMachine(t, resting, resting)
 	m.quiet(time.Minute)
 	for range 10 {
@@ -165,7 +165,7 @@ func TestPlacementNeedsItToLast(t *testing.T) {
 		m.cpus(resting, resting)
 		m.quiet(3 * time.Second)
 	}
-	m.quiet(placementHold)
+	m.quiet(holdFor)
 	m.cpus(drowning, resting)
 	m.quiet(4 * time.Second)
 	m.now = m.now.Add(time.Hour)
@@ -182,7 +182,7 @@ func TestPlacementNeedsItToLast(t *testing.T) {
 	m.does("threads/eth0")
 }
 
-func TestPlacementKeepsWhatHelps(t *testing.T) {
+func TestKeepsWhatHelps(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
 	m.threads(80, 1)
@@ -205,7 +205,7 @@ func TestPlacementKeepsWhatHelps(t *testing.T) {
 	m.undoes("threads/eth0", "not there any more")
 }
 
-func TestPlacementUndoesWhatDoesNotHelp(t *testing.T) {
+func TestUndoesWhatDoesNotHelp(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		after func(*machine)
@@ -223,7 +223,7 @@ func TestPlacementUndoesWhatDoesNotHelp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMachine(t, drowning, resting)
-			for i, rest := range []time.Duration{placementRest, 2 * placementRest, 4 * placementRest} {
+			for i, rest := range []time.Duration{restFor, 2 * restFor, 4 * restFor} {
 				m.o.Links[0].RPS = nil // one way only
 				if i == 0 {
 					m.does("threads/eth0")
@@ -232,9 +232,9 @@ func TestPlacementUndoesWhatDoesNotHelp(t *testing.T) {
 				tt.after(m)
 				m.undoes("threads/eth0", tt.why)
 				m.cpus(drowning, resting)
-				m.o.Links[0] = HostLink{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6}
-				d, after := m.run(10 * placementRest)
-				if d.Do == nil || d.Do.ID != "threads/eth0" || after < rest || after > rest+2*placementHold {
+				m.o.Links[0] = Link{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6}
+				d, after := m.run(10 * restFor)
+				if d.Do == nil || d.Do.ID != "threads/eth0" || after < rest || after > rest+2*holdFor {
 					t.Fatalf("%d: %+v after %v, want to try again after %v", i, d, after, rest)
 				}
 			}
@@ -243,7 +243,7 @@ func TestPlacementUndoesWhatDoesNotHelp(t *testing.T) {
 }
 
 // A load that ended says nothing about the change.
-func TestPlacementLoadEnds(t *testing.T) {
+func TestLoadEnds(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
 	m.threads(1, 1)
@@ -251,15 +251,15 @@ func TestPlacementLoadEnds(t *testing.T) {
 	m.o.Links[0].Bytes = 1000
 	m.undoes("threads/eth0", "the load ended")
 	m.cpus(drowning, resting)
-	m.o.Links[0] = HostLink{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6}
-	if d, after := m.run(placementRest); d.Do == nil || after < placementAgain-time.Second || after > placementAgain+2*placementHold {
-		t.Errorf("%+v after %v, want to try again after %v", d, after, placementAgain)
+	m.o.Links[0] = Link{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6}
+	if d, after := m.run(restFor); d.Do == nil || after < againAfter-time.Second || after > againAfter+2*holdFor {
+		t.Errorf("%+v after %v, want to try again after %v", d, after, againAfter)
 	}
 }
 
 // NAPI that is polled without a pause moves to its thread when there is one: it
 // is not judged before, but for a minute only.
-func TestPlacementWaitsForTheThread(t *testing.T) {
+func TestWaitsForTheThread(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
 	m.threads(0, 1)
@@ -276,21 +276,21 @@ func TestPlacementWaitsForTheThread(t *testing.T) {
 	m.threads(0, 1)
 	start := m.now
 	m.undoes("threads/eth0", "did not help")
-	if after := m.now.Sub(start); after < placementSwitch {
+	if after := m.now.Sub(start); after < switchWithin {
 		t.Errorf("given up after %v", after)
 	}
 }
 
 // A radio whose NAPI is hidden: its interrupt is moved if it shares the CPU,
 // else packets are handed on.
-func TestPlacementHiddenNAPI(t *testing.T) {
-	radio := HostLink{
+func TestHiddenNAPI(t *testing.T) {
+	radio := Link{
 		Name: "phy0", Bytes: 30e6, RPS: []string{"rps/wlan0/rx-0", "rps/wlan1/rx-0"},
-		IRQs: []HostIRQ{{44, map[int]uint64{0: 5000, 1: 0}}, {45, map[int]uint64{0: 0, 1: 0}}},
+		IRQs: []IRQ{{44, map[int]uint64{0: 5000, 1: 0}}, {45, map[int]uint64{0: 0, 1: 0}}},
 	}
 	hidden := func() *machine {
 		m := newMachine(t, drowning, cpuLoad{other: 50}, resting)
-		m.o.Links = []HostLink{radio}
+		m.o.Links = []Link{radio}
 		return m
 	}
 	interrupts := func(m *machine, n uint64) {
@@ -298,8 +298,8 @@ func TestPlacementHiddenNAPI(t *testing.T) {
 			m.o.CPUs[i].Interrupts = n
 		}
 	}
-	move := []HostSetting{{Knob: "irq/44/affinity", CPUs: []int{2}}}
-	rps := []HostSetting{{Knob: "rps/wlan0/rx-0", CPUs: []int{1, 2}}, {Knob: "rps/wlan1/rx-0", CPUs: []int{1, 2}}}
+	move := []Setting{{Knob: "irq/44/affinity", CPUs: []int{2}}}
+	rps := []Setting{{Knob: "rps/wlan0/rx-0", CPUs: []int{1, 2}}, {Knob: "rps/wlan1/rx-0", CPUs: []int{1, 2}}}
 
 	m := hidden()
 	interrupts(m, 9000)
@@ -329,9 +329,9 @@ func TestPlacementHiddenNAPI(t *testing.T) {
 }
 
 // Threads that a driver made itself are given a place.
-func TestPlacementDriverThreads(t *testing.T) {
+func TestDriverThreads(t *testing.T) {
 	m := newMachine(t, drowning, resting)
-	m.o.Links = []HostLink{{Name: "phy0", Bytes: 30e6, Threads: []HostThread{{Name: "napi/phy0-8", CPUs: []int{0, 1}}}}}
+	m.o.Links = []Link{{Name: "phy0", Bytes: 30e6, Threads: []Thread{{Name: "napi/phy0-8", CPUs: []int{0, 1}}}}}
 	a := m.does("place/phy0")
 	if len(a.Set) > 0 || !cmp.Equal(a.Threads, []int{1}) {
 		t.Errorf("%+v", a)
@@ -339,8 +339,8 @@ func TestPlacementDriverThreads(t *testing.T) {
 }
 
 // Threads keep away from where the interrupt comes to, if they can.
-func TestPlacementAwayFromTheInterrupt(t *testing.T) {
-	irqs := []HostIRQ{{40, map[int]uint64{0: 900, 1: 100, 2: 0}}}
+func TestAwayFromTheInterrupt(t *testing.T) {
+	irqs := []IRQ{{40, map[int]uint64{0: 900, 1: 100, 2: 0}}}
 	m := newMachine(t, drowning, resting, resting)
 	m.o.Links[0].IRQs = irqs
 	if a := m.does("threads/eth0"); !cmp.Equal(a.Threads, []int{2}) {
@@ -353,14 +353,14 @@ func TestPlacementAwayFromTheInterrupt(t *testing.T) {
 	}
 }
 
-func TestPlacementFailed(t *testing.T) {
+func TestFailed(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
 	m.p.Failed("threads/eth0", m.now)
 	m.does("rps/eth0") // the next way
 }
 
-func TestPlacementOwnerComes(t *testing.T) {
+func TestOwnerComes(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
 	m.o.Owner = "it is X's now"
@@ -368,17 +368,17 @@ func TestPlacementOwnerComes(t *testing.T) {
 	m.quiet(time.Minute)
 }
 
-func TestPlacementBound(t *testing.T) {
+func TestBound(t *testing.T) {
 	client := func(kbps uint64) *machine {
 		m := newMachine(t, resting, resting)
-		m.o.Links = []HostLink{{Name: "phy0", Bytes: 10e6}}
-		m.o.Clients = []HostClient{{Link: "phy0", Kbps: kbps, Target: 8 * time.Millisecond}}
+		m.o.Links = []Link{{Name: "phy0", Bytes: 10e6}}
+		m.o.Clients = []Client{{Link: "phy0", Kbps: kbps, Target: 8 * time.Millisecond}}
 		m.o.OutputBytes = 1 << 20
 		return m
 	}
 	m := client(400_000)
 	a := m.does(KnobOutputBytes)
-	if diff := cmp.Diff([]HostSetting{{Knob: KnobOutputBytes, Value: "400000"}}, a.Set); diff != "" {
+	if diff := cmp.Diff([]Setting{{Knob: KnobOutputBytes, Value: "400000"}}, a.Set); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	m.o.OutputBytes = 400_000
@@ -420,7 +420,7 @@ func TestPlacementBound(t *testing.T) {
 	}
 }
 
-func TestPlacementAllocatesNothing(t *testing.T) {
+func TestAllocatesNothing(t *testing.T) {
 	m := newMachine(t, resting, cpuLoad{other: 95})
 	m.o.Links = nil
 	m.quiet(time.Minute)

@@ -1,17 +1,22 @@
-package policies
+// Package placement decides on which CPUs a machine does the network's work: it
+// moves work where one CPU drowns in softirqs while others are idle, looks
+// whether that helped, and takes it back if not. Like all policies it does no I/O
+// and has no clock.
+package placement
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
 // When a CPU counts as saturated by the network, and when another can help.
 const (
-	// placementHold is how long the evidence must have lasted, as a mean: shares
+	// holdFor is how long the evidence must have lasted, as a mean: shares
 	// of a single second swing with whatever else runs.
-	placementHold = 5 * time.Second
+	holdFor = 5 * time.Second
 	// A CPU is saturated when it has next to no time to spare and most of what it
 	// does is softirq.
 	saturatedSoftIRQ = 0.5
@@ -30,22 +35,22 @@ const (
 
 // How a change is judged.
 const (
-	placementSettle = 2 * time.Second
-	// placementLost is what may pass less afterwards, as traffic varies.
-	placementLost = 0.9
-	// A change helped when the busiest CPU's softirqs fell to placementRelief: as
+	settleFor = 2 * time.Second
+	// lostBelow is what may pass less afterwards, as traffic varies.
+	lostBelow = 0.9
+	// A change helped when the busiest CPU's softirqs fell to reliefBelow: as
 	// they are, for threads, whose time is not softirq; by traffic, which may grow
 	// into what was gained, otherwise.
-	placementRelief = 0.85
-	// placementSwitch is how long threads may take to take over: NAPI that is being
+	reliefBelow = 0.85
+	// switchWithin is how long threads may take to take over: NAPI that is being
 	// polled stays where it is until its queue was empty once (net/core/dev.c,
 	// netif_set_threaded).
-	placementSwitch = time.Minute
-	// A change that did not help is not tried again for placementRest, twice as
+	switchWithin = time.Minute
+	// A change that did not help is not tried again for restFor, twice as
 	// long each time. One whose load ended too soon says nothing.
-	placementRest    = 10 * time.Minute
-	placementRestMax = 24 * time.Hour
-	placementAgain   = time.Minute
+	restFor    = 10 * time.Minute
+	restMax    = 24 * time.Hour
+	againAfter = time.Minute
 )
 
 // The bound on what a client's own TCP queues.
@@ -64,8 +69,8 @@ const (
 // KnobOutputBytes is net.ipv4.tcp_limit_output_bytes.
 const KnobOutputBytes = "tcp_limit_output_bytes"
 
-// HostCPU is what one CPU did in an interval.
-type HostCPU struct {
+// CPU is what one CPU did in an interval.
+type CPU struct {
 	ID int
 	// Times, in ticks. Spare is time in which it was idle, or ran what was told
 	// to be nice.
@@ -78,23 +83,23 @@ type HostCPU struct {
 	Interrupts uint64
 }
 
-// HostIRQ is one interrupt and how often it came to each CPU in an interval.
-type HostIRQ struct {
+// IRQ is one interrupt and how often it came to each CPU in an interval.
+type IRQ struct {
 	Number int
 	Came   map[int]uint64 // by CPU
 }
 
-// HostThread is a kernel thread that polls NAPI.
-type HostThread struct {
+// Thread is a kernel thread that polls NAPI.
+type Thread struct {
 	Name string
 	CPUs []int // it may run on
 	// Ticks are the time it has run for, in the interval.
 	Ticks uint64
 }
 
-// HostLink is something whose packets the kernel receives: a wired interface,
+// Link is something whose packets the kernel receives: a wired interface,
 // or a radio with all of its interfaces.
-type HostLink struct {
+type Link struct {
 	Name string
 	// Bytes passed in the interval, in both directions.
 	Bytes uint64
@@ -102,16 +107,16 @@ type HostLink struct {
 	// none worth a try, and IsThreaded whether it is on.
 	Threaded   string
 	IsThreaded bool
-	Threads    []HostThread
+	Threads    []Thread
 	// IRQs are empty where they are not known.
-	IRQs []HostIRQ
+	IRQs []IRQ
 	// RPS are the knobs of receive queues that are not spread.
 	RPS []string
 }
 
-// HostClient is a radio that is the client of an access point, and whose
+// Client is a radio that is the client of an access point, and whose
 // hardware queue AQL cannot bound, because firmware reports no rates.
-type HostClient struct {
+type Client struct {
 	Link string
 	// Kbps is the PHY rate towards the access point, or, where that is not
 	// known, the most that has passed.
@@ -119,43 +124,43 @@ type HostClient struct {
 	Target time.Duration
 }
 
-// HostObservation is what a machine did in an interval.
-type HostObservation struct {
+// Observation is what a machine did in an interval.
+type Observation struct {
 	Now    time.Time
 	Window time.Duration
-	CPUs   []HostCPU
-	// Detailed is set when the rest was looked at, too: see Placement.Busy.
+	CPUs   []CPU
+	// Detailed is set when the rest was looked at, too: see Policy.Busy.
 	Detailed bool
-	Links    []HostLink
+	Links    []Link
 	// Clients, and what their sockets may queue now; 0 if that is not known.
-	Clients     []HostClient
+	Clients     []Client
 	OutputBytes int64
 	// Owner is who places the network's work on this machine, IRQOwner who moves
 	// interrupts; empty if nobody does.
 	Owner, IRQOwner string
 }
 
-// HostSetting is a knob and what it shall be: Value, or a set of CPUs.
-type HostSetting struct {
+// Setting is a knob and what it shall be: Value, or a set of CPUs.
+type Setting struct {
 	Knob  string
 	Value string
 	CPUs  []int
 }
 
-// HostAction is a change that is made, judged and undone as a whole.
-type HostAction struct {
+// Action is a change that is made, judged and undone as a whole.
+type Action struct {
 	ID   string
 	Link string
-	Set  []HostSetting
+	Set  []Setting
 	// Threads is where the link's NAPI threads shall run, once they are there;
 	// nil leaves that to the scheduler.
 	Threads []int
 	Reason  string
 }
 
-// HostDecision is what to do next. At most one of Do and Undo is set.
-type HostDecision struct {
-	Do *HostAction
+// Decision is what to do next. At most one of Do and Undo is set.
+type Decision struct {
+	Do *Action
 	// Undo is the ID of an action.
 	Undo string
 	// Saturated are the CPUs that softirqs saturate.
@@ -163,15 +168,13 @@ type HostDecision struct {
 	Reason    string
 }
 
-// Placement decides on which CPUs the network's work is done: it moves work
-// where one CPU drowns in softirqs while others are idle, looks whether that
-// helped, and takes it back if not. The zero value is ready for use.
-type Placement struct {
-	past  []interval // the last placementHold, oldest first
+// Policy decides about one machine. The zero value is ready for use.
+type Policy struct {
+	past  []interval // the last holdFor, oldest first
 	spent []interval // memory to use again
 	// inForce are the actions done and not undone, by ID.
-	inForce map[string]*HostAction
-	trial   *placementTrial
+	inForce map[string]*Action
+	trial   *trial
 	rests   map[string]rest
 	// outputBytes is what sockets could queue before they were bounded.
 	outputBytes int64
@@ -181,7 +184,7 @@ type Placement struct {
 type interval struct {
 	window   time.Duration
 	detailed bool
-	cpus     []HostCPU
+	cpus     []CPU
 	links    []linkBytes
 }
 
@@ -190,9 +193,9 @@ type linkBytes struct {
 	bytes uint64
 }
 
-// placementTrial is an action whose effect is being looked at.
-type placementTrial struct {
-	action  *HostAction
+// trial is an action whose effect is being looked at.
+type trial struct {
+	action  *Action
 	since   time.Time
 	settled bool
 	ran     bool // its threads have
@@ -212,21 +215,21 @@ type rest struct {
 
 // Busy reports whether the last interval, or something in force, makes the
 // expensive parts of an observation worth reading.
-func (p *Placement) Busy() bool {
+func (p *Policy) Busy() bool {
 	if len(p.inForce) > 0 || len(p.past) == 0 {
 		return len(p.inForce) > 0
 	}
 	last := p.past[len(p.past)-1]
-	return slices.ContainsFunc(last.cpus, func(c HostCPU) bool {
+	return slices.ContainsFunc(last.cpus, func(c CPU) bool {
 		return 2*share(c.SoftIRQ, c.Total) > saturatedSoftIRQ
 	})
 }
 
 // InForce reports whether an action is in force.
-func (p *Placement) InForce(id string) bool { return p.inForce[id] != nil }
+func (p *Policy) InForce(id string) bool { return p.inForce[id] != nil }
 
 // Failed says that an action could not be done, or did not last.
-func (p *Placement) Failed(id string, now time.Time) {
+func (p *Policy) Failed(id string, now time.Time) {
 	delete(p.inForce, id)
 	if p.trial != nil && p.trial.action.ID == id {
 		p.trial = nil
@@ -235,25 +238,25 @@ func (p *Placement) Failed(id string, now time.Time) {
 }
 
 // Drop says that an action was undone by its caller.
-func (p *Placement) Drop(id string) { p.undo(HostDecision{Undo: id}) }
+func (p *Policy) Drop(id string) { p.undo(Decision{Undo: id}) }
 
 // Forget drops what is in force, which somebody else has undone, and what was
 // seen.
-func (p *Placement) Forget() { *p = Placement{rests: p.rests} }
+func (p *Policy) Forget() { *p = Policy{rests: p.rests} }
 
 // Decide is called about once a second, in order of time.
-func (p *Placement) Decide(o *HostObservation) HostDecision {
+func (p *Policy) Decide(o *Observation) Decision {
 	if !p.note(o) {
-		return HostDecision{Reason: "looking"}
+		return Decision{Reason: "looking"}
 	}
-	d := HostDecision{Saturated: p.saturated()}
+	d := Decision{Saturated: p.saturated()}
 	if d.Undo, d.Reason = p.stale(o); d.Undo != "" {
 		return p.undo(d)
 	}
 	if p.trial != nil {
 		return p.judge(o, d)
 	}
-	if p.span() < placementHold {
+	if p.span() < holdFor {
 		d.Saturated, d.Reason = nil, "looking"
 		return d
 	}
@@ -263,19 +266,19 @@ func (p *Placement) Decide(o *HostObservation) HostDecision {
 	if d.Do != nil {
 		d.Reason = d.Do.Reason
 		if p.inForce == nil {
-			p.inForce = map[string]*HostAction{}
+			p.inForce = map[string]*Action{}
 		}
 		p.inForce[d.Do.ID] = d.Do
-		p.trial = &placementTrial{action: d.Do, since: o.Now, before: p.figures(d.Do.Link)}
+		p.trial = &trial{action: d.Do, since: o.Now, before: p.figures(d.Do.Link)}
 	}
 	return d
 }
 
 // note takes an observation in. One that says nothing, because the machine
 // slept or its CPUs changed, voids those before it.
-func (p *Placement) note(o *HostObservation) bool {
-	same := len(p.past) == 0 || slices.EqualFunc(p.past[len(p.past)-1].cpus, o.CPUs, func(a, b HostCPU) bool { return a.ID == b.ID })
-	if o.Window <= 0 || o.Window > placementHold || !same {
+func (p *Policy) note(o *Observation) bool {
+	same := len(p.past) == 0 || slices.EqualFunc(p.past[len(p.past)-1].cpus, o.CPUs, func(a, b CPU) bool { return a.ID == b.ID })
+	if o.Window <= 0 || o.Window > holdFor || !same {
 		p.clear()
 		return false
 	}
@@ -293,19 +296,19 @@ func (p *Placement) note(o *HostObservation) bool {
 		i.links = append(i.links, linkBytes{l.Name, l.Bytes})
 	}
 	p.past = append(p.past, i)
-	for p.span()-p.past[0].window >= placementHold {
+	for p.span()-p.past[0].window >= holdFor {
 		p.spent = append(p.spent, p.past[0])
 		p.past = slices.Delete(p.past, 0, 1)
 	}
 	return true
 }
 
-func (p *Placement) clear() {
+func (p *Policy) clear() {
 	p.spent = append(p.spent, p.past...)
 	p.past = p.past[:0]
 }
 
-func (p *Placement) span() time.Duration {
+func (p *Policy) span() time.Duration {
 	var sum time.Duration
 	for _, i := range p.past {
 		sum += i.window
@@ -314,8 +317,8 @@ func (p *Placement) span() time.Duration {
 }
 
 // cpu sums what the n-th CPU did.
-func (p *Placement) cpu(n int) HostCPU {
-	var sum HostCPU
+func (p *Policy) cpu(n int) CPU {
+	var sum CPU
 	for _, i := range p.past {
 		c := i.cpus[n]
 		sum.ID = c.ID
@@ -329,9 +332,9 @@ func (p *Placement) cpu(n int) HostCPU {
 	return sum
 }
 
-func (p *Placement) cpus() int { return len(p.past[len(p.past)-1].cpus) }
+func (p *Policy) cpus() int { return len(p.past[len(p.past)-1].cpus) }
 
-func (p *Placement) bytes(link string) (sum uint64) {
+func (p *Policy) bytes(link string) (sum uint64) {
 	for _, i := range p.past {
 		for _, l := range i.links {
 			if l.name == link {
@@ -342,7 +345,7 @@ func (p *Placement) bytes(link string) (sum uint64) {
 	return sum
 }
 
-func (p *Placement) figures(link string) figures {
+func (p *Policy) figures(link string) figures {
 	f := figures{bytesPerS: float64(p.bytes(link)) / p.span().Seconds()}
 	for n := range p.cpus() {
 		c := p.cpu(n)
@@ -359,7 +362,7 @@ func share(part, total uint64) float64 {
 }
 
 // saturated lists the CPUs that the network's softirqs saturate.
-func (p *Placement) saturated() []int {
+func (p *Policy) saturated() []int {
 	var ids []int
 	for n := range p.cpus() {
 		c := p.cpu(n)
@@ -373,41 +376,42 @@ func (p *Placement) saturated() []int {
 }
 
 // spare lists the CPUs that can be given work, the most idle first.
-func (p *Placement) spare() []int {
-	var able []HostCPU
+func (p *Policy) spare() []int {
+	var ids []int
+	most := 0.0
 	for n := range p.cpus() {
-		if c := p.cpu(n); share(c.Spare, c.Total) >= spareCPU {
-			able = append(able, c)
+		c := p.cpu(n)
+		spare := share(c.Spare, c.Total)
+		switch {
+		case spare < spareCPU:
+		case spare > most:
+			most = spare
+			ids = slices.Insert(ids, 0, c.ID)
+		default:
+			ids = append(ids, c.ID)
 		}
-	}
-	slices.SortStableFunc(able, func(a, b HostCPU) int {
-		return cmp.Compare(share(b.Spare, b.Total), share(a.Spare, a.Total))
-	})
-	ids := make([]int, len(able))
-	for i, c := range able {
-		ids[i] = c.ID
 	}
 	return ids
 }
 
 // stale finds an action whose reason is gone.
-func (p *Placement) stale(o *HostObservation) (id, why string) {
+func (p *Policy) stale(o *Observation) (id, why string) {
 	for id, a := range p.inForce {
 		switch {
 		case id == KnobOutputBytes:
-			if !slices.ContainsFunc(o.Clients, func(c HostClient) bool { return c.Link == a.Link }) {
+			if !slices.ContainsFunc(o.Clients, func(c Client) bool { return c.Link == a.Link }) {
 				return id, a.Link + " is no client whose queue is unbounded any more"
 			}
 		case o.Owner != "":
 			return id, o.Owner
-		case !slices.ContainsFunc(o.Links, func(l HostLink) bool { return l.Name == a.Link }):
+		case !slices.ContainsFunc(o.Links, func(l Link) bool { return l.Name == a.Link }):
 			return id, a.Link + " is not there any more"
 		}
 	}
 	return "", ""
 }
 
-func (p *Placement) undo(d HostDecision) HostDecision {
+func (p *Policy) undo(d Decision) Decision {
 	if p.trial != nil && p.trial.action.ID == d.Undo {
 		p.trial = nil
 	}
@@ -417,28 +421,28 @@ func (p *Placement) undo(d HostDecision) HostDecision {
 }
 
 // judge looks whether the action on trial has helped, once that can be told.
-func (p *Placement) judge(o *HostObservation, d HostDecision) HostDecision {
+func (p *Policy) judge(o *Observation, d Decision) Decision {
 	t := p.trial
 	d.Reason = "looking whether this helps: " + t.action.Reason
 	if !t.settled {
-		t.ran = t.ran || t.action.Threads == nil || slices.ContainsFunc(o.Links, func(l HostLink) bool {
-			return l.Name == t.action.Link && slices.ContainsFunc(l.Threads, func(t HostThread) bool { return t.Ticks > 0 })
+		t.ran = t.ran || t.action.Threads == nil || slices.ContainsFunc(o.Links, func(l Link) bool {
+			return l.Name == t.action.Link && slices.ContainsFunc(l.Threads, func(t Thread) bool { return t.Ticks > 0 })
 		})
-		wait := placementSettle
+		wait := settleFor
 		if !t.ran {
-			wait = placementSwitch
+			wait = switchWithin
 		}
 		if t.settled = o.Now.Sub(t.since) >= wait; t.settled {
 			p.clear()
 		}
 		return d
 	}
-	if p.span() < placementHold {
+	if p.span() < holdFor {
 		return d
 	}
 	after := p.figures(t.action.Link)
-	lost := after.bytesPerS < placementLost*t.before.bytesPerS
-	allowed := placementRelief * t.before.softIRQ
+	lost := after.bytesPerS < lostBelow*t.before.bytesPerS
+	allowed := reliefBelow * t.before.softIRQ
 	if t.action.Threads == nil && !lost {
 		allowed *= after.bytesPerS / t.before.bytesPerS
 	}
@@ -454,7 +458,7 @@ func (p *Placement) judge(o *HostObservation, d HostDecision) HostDecision {
 	d.Undo = t.action.ID
 	if lost && after.bytesPerS < t.before.bytesPerS/2 && len(p.spare()) == p.cpus() {
 		d.Reason = "the load ended before it could be told whether this helps: " + what
-		p.setRest(t.action.ID, rest{o.Now.Add(placementAgain), p.rests[t.action.ID].times})
+		p.setRest(t.action.ID, rest{o.Now.Add(againAfter), p.rests[t.action.ID].times})
 	} else {
 		d.Reason = "did not help: " + what
 		p.giveRest(t.action.ID, o.Now)
@@ -462,12 +466,12 @@ func (p *Placement) judge(o *HostObservation, d HostDecision) HostDecision {
 	return p.undo(d)
 }
 
-func (p *Placement) giveRest(id string, now time.Time) {
+func (p *Policy) giveRest(id string, now time.Time) {
 	times := p.rests[id].times
-	p.setRest(id, rest{now.Add(min(placementRest<<min(times, 10), placementRestMax)), times + 1})
+	p.setRest(id, rest{now.Add(min(restFor<<min(times, 10), restMax)), times + 1})
 }
 
-func (p *Placement) setRest(id string, r rest) {
+func (p *Policy) setRest(id string, r rest) {
 	if p.rests == nil {
 		p.rests = map[string]rest{}
 	}
@@ -475,12 +479,12 @@ func (p *Placement) setRest(id string, r rest) {
 }
 
 // open reports whether an action may be tried.
-func (p *Placement) open(id string, now time.Time) bool {
+func (p *Policy) open(id string, now time.Time) bool {
 	return p.inForce[id] == nil && !now.Before(p.rests[id].until)
 }
 
 // relieve finds what takes work off a saturated CPU, or says why nothing does.
-func (p *Placement) relieve(o *HostObservation, saturated []int) (*HostAction, string) {
+func (p *Policy) relieve(o *Observation, saturated []int) (*Action, string) {
 	if len(saturated) == 0 {
 		return nil, ""
 	}
@@ -495,23 +499,24 @@ func (p *Placement) relieve(o *HostObservation, saturated []int) (*HostAction, s
 	if len(spare) == 0 {
 		return nil, head + ", but no other CPU has time to spare"
 	}
-	links := slices.Clone(o.Links)
-	slices.SortStableFunc(links, func(a, b HostLink) int { return cmp.Compare(p.bytes(b.Name), p.bytes(a.Name)) })
+	var best *Action
+	var most uint64 // the link that passes most
 	for _, cpu := range saturated {
-		for _, l := range links {
-			if p.bytes(l.Name) == 0 || !l.lands(cpu) {
-				continue
-			}
-			for _, a := range p.ways(o, l, cpu, spare) {
-				if p.open(a.ID, o.Now) {
+		for i := range o.Links {
+			l := &o.Links[i]
+			if bytes := p.bytes(l.Name); bytes > most && l.lands(cpu) {
+				if a := p.way(o, l, cpu, spare); a != nil {
 					a.Link = l.Name
 					a.Reason = fmt.Sprintf("CPU %d is saturated by softirqs and %s idle: %s", cpu, others(spare), a.Reason)
-					return &a, ""
+					best, most = a, bytes
 				}
 			}
 		}
 	}
-	return nil, head + ", and nothing airtuned may change takes work off it"
+	if best == nil {
+		return nil, head + ", and nothing airtuned may change takes work off it"
+	}
+	return best, ""
 }
 
 func others(spare []int) string {
@@ -522,51 +527,49 @@ func others(spare []int) string {
 }
 
 // lands reports whether a link's work may be what keeps a CPU busy.
-func (l HostLink) lands(cpu int) bool {
-	return len(l.IRQs) == 0 || slices.ContainsFunc(l.IRQs, func(i HostIRQ) bool { return i.Came[cpu] > 0 })
+func (l *Link) lands(cpu int) bool {
+	return len(l.IRQs) == 0 || slices.ContainsFunc(l.IRQs, func(i IRQ) bool { return i.Came[cpu] > 0 })
 }
 
-// ways are the ways to take a link's work off a CPU, the best first.
-func (p *Placement) ways(o *HostObservation, l HostLink, cpu int, spare []int) []HostAction {
+// way is the best way to take a link's work off a CPU that may be tried now.
+func (p *Policy) way(o *Observation, l *Link, cpu int, spare []int) *Action {
 	away := l.away(spare)
-	threads := HostAction{ID: "threads/" + l.Name, Threads: away, Reason: l.Name + " is polled by threads there"}
+	threads := &Action{ID: "threads/" + l.Name, Threads: away, Reason: l.Name + " is polled by threads there"}
 	switch {
 	case len(l.Threads) > 0:
-		if slices.ContainsFunc(l.Threads, func(t HostThread) bool { return slices.Contains(t.CPUs, cpu) }) {
-			threads.ID = "place/" + l.Name
-			return []HostAction{threads}
+		threads.ID = "place/" + l.Name
+		if p.open(threads.ID, o.Now) && slices.ContainsFunc(l.Threads, func(t Thread) bool { return slices.Contains(t.CPUs, cpu) }) {
+			return threads
 		}
 		return nil
 	case l.IsThreaded:
 		return nil // by threads that cannot be told
+	case l.Threaded != "" && p.open(threads.ID, o.Now):
+		threads.Set = []Setting{{Knob: l.Threaded, Value: "1"}}
+		return threads
 	}
-	var ways []HostAction
-	if l.Threaded != "" {
-		threads.Set = []HostSetting{{Knob: l.Threaded, Value: "1"}}
-		ways = append(ways, threads)
-	}
-	if o.IRQOwner == "" && p.shared(o, l, cpu) {
-		move := HostAction{ID: "irq/" + l.Name, Reason: "the interrupt of " + l.Name + " shares it and moves to CPU " + fmt.Sprint(spare[0])}
+	move := &Action{ID: "irq/" + l.Name, Reason: "the interrupt of " + l.Name + " shares it and moves to CPU " + strconv.Itoa(spare[0])}
+	if o.IRQOwner == "" && l.shares(o, cpu) && p.open(move.ID, o.Now) {
 		for _, i := range l.IRQs {
 			if i.Came[cpu] > 0 {
-				move.Set = append(move.Set, HostSetting{Knob: fmt.Sprintf("irq/%d/affinity", i.Number), CPUs: spare[:1]})
+				move.Set = append(move.Set, Setting{Knob: "irq/" + strconv.Itoa(i.Number) + "/affinity", CPUs: spare[:1]})
 			}
 		}
-		ways = append(ways, move)
+		return move
 	}
-	if len(l.RPS) > 0 {
-		rps := HostAction{ID: "rps/" + l.Name, Reason: "packets of " + l.Name + " are handed on there (RPS)"}
+	rps := &Action{ID: "rps/" + l.Name, Reason: "packets of " + l.Name + " are handed on there (RPS)"}
+	if len(l.RPS) > 0 && p.open(rps.ID, o.Now) {
 		for _, knob := range l.RPS {
-			rps.Set = append(rps.Set, HostSetting{Knob: knob, CPUs: away})
+			rps.Set = append(rps.Set, Setting{Knob: knob, CPUs: away})
 		}
-		ways = append(ways, rps)
+		return rps
 	}
-	return ways
+	return nil
 }
 
 // away are those of the CPUs to which the link's interrupts do not come, in
 // rising order; all if they come to all.
-func (l HostLink) away(spare []int) []int {
+func (l *Link) away(spare []int) []int {
 	cpus := slices.DeleteFunc(slices.Clone(spare), func(id int) bool { return len(l.IRQs) > 0 && l.lands(id) })
 	if len(cpus) == 0 {
 		cpus = slices.Clone(spare)
@@ -575,8 +578,8 @@ func (l HostLink) away(spare []int) []int {
 	return cpus
 }
 
-// shared reports whether other interrupts come to the CPU beside a link's.
-func (p *Placement) shared(o *HostObservation, l HostLink, cpu int) bool {
+// shares reports whether other interrupts come to the CPU beside the link's.
+func (l *Link) shares(o *Observation, cpu int) bool {
 	var own, all uint64
 	for _, i := range l.IRQs {
 		own += i.Came[cpu]
@@ -590,11 +593,11 @@ func (p *Placement) shared(o *HostObservation, l HostLink, cpu int) bool {
 }
 
 // bound limits what the sockets of clients queue, where AQL cannot.
-func (p *Placement) bound(o *HostObservation) *HostAction {
+func (p *Policy) bound(o *Observation) *Action {
 	if len(o.Clients) == 0 || o.OutputBytes == 0 {
 		return nil
 	}
-	a := HostAction{ID: KnobOutputBytes}
+	a := Action{ID: KnobOutputBytes}
 	var want int64
 	for _, c := range o.Clients {
 		kbps := float64(p.bytes(c.Link)) * 8 / 1000 / p.span().Seconds()
@@ -623,6 +626,6 @@ func (p *Placement) bound(o *HostObservation) *HostAction {
 	} else {
 		p.outputBytes = o.OutputBytes
 	}
-	a.Set = []HostSetting{{Knob: KnobOutputBytes, Value: fmt.Sprint(want)}}
+	a.Set = []Setting{{Knob: KnobOutputBytes, Value: strconv.FormatInt(want, 10)}}
 	return &a
 }
