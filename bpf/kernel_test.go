@@ -21,9 +21,13 @@ func TestKernel(t *testing.T) {
 	var uname unix.Utsname
 	unix.Uname(&uname)
 	t.Logf("Linux %s", unix.ByteSliceToString(uname.Release[:]))
-	if cmdline, _ := os.ReadFile("/proc/cmdline"); strings.Contains(string(cmdline), "lockdown=") {
-		_, err := Attach()
-		t.Logf("under lockdown: %v", err)
+	if underLockdown() {
+		// It forbids helpers that read the kernel's memory, and we use none.
+		if p, err := Attach(); err != nil {
+			t.Errorf("under lockdown: %v", err)
+		} else {
+			p.Close()
+		}
 		return
 	}
 	loadStandIn(t)
@@ -111,22 +115,42 @@ func TestKernel(t *testing.T) {
 	op(t, "inc 0 5", nil)
 	want("after the driver was loaded again", a, Counts{5, 100, 0})
 
-	t.Run("without privileges", withoutPrivileges)
+	const (
+		sysAdmin = 1 << 21
+		perfmon  = 1 << (38 - 32)
+		bpf      = 1 << (39 - 32)
+	)
+	for _, tt := range []struct {
+		name string
+		caps [2]unix.CapUserData
+		want error
+	}{
+		{"no capabilities", [2]unix.CapUserData{}, ErrPermission},
+		// Only CAP_SYS_ADMIN can get at the types of a module
+		// (kernel/bpf/syscall.c, bpf_btf_get_fd_by_id).
+		{"CAP_BPF and CAP_PERFMON", [2]unix.CapUserData{1: {Effective: bpf | perfmon, Permitted: bpf | perfmon}}, ErrPermission},
+		{"CAP_SYS_ADMIN", [2]unix.CapUserData{{Effective: sysAdmin, Permitted: sysAdmin}, {}}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runtime.LockOSThread() // which ends with the test
+			header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+			if err := unix.Capset(&header, &tt.caps[0]); err != nil {
+				t.Fatal(err)
+			}
+			p, err := Attach()
+			if !errors.Is(err, tt.want) {
+				t.Errorf("got error %v, want %v", err, tt.want)
+			}
+			if err == nil {
+				p.Close()
+			}
+		})
+	}
 }
 
-func withoutPrivileges(t *testing.T) {
-	// Of this thread alone, which ends with the test.
-	runtime.LockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Attach(); !errors.Is(err, ErrPermission) {
-		t.Errorf("got %v", err)
-	} else {
-		t.Log(err)
-	}
+func underLockdown() bool {
+	cmdline, _ := os.ReadFile("/proc/cmdline")
+	return strings.Contains(string(cmdline), "lockdown=")
 }
 
 func add(t *testing.T, p *Probe, inode uint64) int {

@@ -20,7 +20,7 @@ var (
 	ErrNotLoaded  = errors.New("ath10k_core is not loaded")
 	ErrNoBTF      = errors.New("the kernel does not tell its types (BTF)")
 	ErrTypes      = errors.New("this ath10k is not as expected")
-	ErrPermission = errors.New("not permitted: it takes CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN, and the system call bpf")
+	ErrPermission = errors.New("not permitted to load BPF programs: it takes CAP_SYS_ADMIN and the system call bpf")
 	ErrRefused    = errors.New("the kernel refused")
 	ErrRadios     = fmt.Errorf("more than %d radios", maxRadios)
 )
@@ -64,9 +64,16 @@ func Attach() (p *Probe, err error) {
 	defer func() {
 		if err != nil {
 			p.Close()
-			err = explain(err)
+			p, err = nil, explain(err)
 		}
 	}()
+	// The library takes it for a missing function if the types of modules are
+	// out of reach.
+	if h, err := btf.NewHandleFromID(1); err != nil {
+		return p, fmt.Errorf("get the kernel's types: %w", err)
+	} else {
+		h.Close()
+	}
 	spec := programs(offsets)
 	if p.objects, err = ebpf.NewCollection(spec); err != nil {
 		return p, fmt.Errorf("load BPF programs: %w", err)
@@ -106,11 +113,11 @@ func loadTypes(sys string) (*btf.Spec, error) {
 	return nil, fmt.Errorf("%w: %s was built without, or the kernel without CONFIG_DEBUG_INFO_BTF_MODULES: %w", ErrNoBTF, module, err)
 }
 
-// explain gives an error of the kernel a meaning.
+// explain gives an error of the kernel a meaning. The library's text for EPERM
+// speaks of limits that kernels with BTF of modules do not have.
 func explain(err error) error {
-	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && !errors.As(err, new(*ebpf.VerifierError)):
-		return fmt.Errorf("%w: %w", ErrPermission, err)
+	if errors.Is(err, unix.EPERM) {
+		return ErrPermission
 	}
 	return fmt.Errorf("%w: %w", ErrRefused, err)
 }

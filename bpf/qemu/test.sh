@@ -3,12 +3,13 @@
 #
 # Runs bpf's tests in Debian's kernels under QEMU, as they come from the
 # packages: the verifier of each takes the programs, they are attached to the real
-# ath10k_core, and a stand-in (standin.c) calls its functions, as there is no
-# hardware.
+# ath10k_core, a stand-in (standin.c) calls its functions with counts of its own,
+# and then the whole driver sends frames, on radios that lab/target emulates.
 #
 #   test.sh [VERSION...]     6.1 6.12 if none is given
 #
-# Packages are kept in ~/.cache/airtuned/bpf (or under AIRTUNED_CACHE). Needs
+# Packages are kept in ~/.cache/airtuned/bpf (or under AIRTUNED_CACHE), and with
+# each a stamp named after a hash of all that went in: passed is passed. Needs
 # qemu-system-x86, kmod, and what builds kernel modules.
 
 set -eu -o pipefail
@@ -36,34 +37,50 @@ release() {
 	esac | sed -n 's/.*Depends: linux-image-\(.*\)$/\1/p' | head -1
 }
 
-# unpack RELEASE puts the kernel's packages into $tree, if they are not there.
+# unpack RELEASE VERSION puts the kernel into $tree, if it is not there.
 unpack() {
-	local p
+	local p m
 	tree=$cache/$1
 	[[ ! -e $tree/complete ]] || return 0
 	say "fetching Linux $1"
 	rm -rf "$tree" && mkdir -p "$tree/debs"
 	(
 		cd "$tree/debs"
-		apt-get -qq download "linux-image-$1" "linux-headers-$1" \
+		apt-get -qq download "linux-image-$1" "linux-headers-$1" "linux-source-$2" \
 			$(apt-cache depends "linux-headers-$1" | sed -n 's/.*Depends: \(linux-\(headers\|kbuild\).*\)/\1/p') 2>/dev/null
 	)
+	# The emulated radios are built with the driver's own headers.
+	[[ $(cd "$tree/debs" && dpkg-deb -f linux-source-* Version) == $(cd "$tree/debs" && dpkg-deb -f linux-image-* Version) ]] ||
+		{ say "Linux $1 and linux-source-$2 are not of the same version"; return 1; }
 	for p in "$tree"/debs/*.deb; do dpkg-deb -x "$p" "$tree"; done
-	rm -r "$tree/debs"
-	# Only what is needed of 400 MB.
-	find "$tree"/lib/modules/*/kernel -type f -name '*.ko*' \
-		! -path '*/net/*' ! -path '*/lib/*' ! -path '*/crypto/*' ! -path '*/drivers/ptp/*' ! -path '*/drivers/pps/*' \
-		! -path '*/drivers/bus/mhi/*' ! -path '*/drivers/soc/*' -delete
-	find "$tree" -name '*.ko.xz' -exec xz -d {} +
-	depmod -b "$tree" "$1" 2>/dev/null
+	mkdir "$tree/source"
+	tar -C "$tree/source" --strip-components=1 -xf "$tree/usr/src/linux-source-$2.tar.xz" --wildcards \
+		'*/drivers/net/wireless/ath/*.h'
+	# What is needed of half a gigabyte.
+	depmod -b "$tree" "$1"
+	mkdir "$tree/modules"
+	for m in mac80211_hwsim ath10k_core; do modprobe -d "$tree" -S "$1" --show-depends "$m"; done |
+		awk '$1 == "insmod" && !seen[$2]++ {print $2}' |
+		while read -r m; do
+			cp "$m" "$tree/modules/"
+			m=${m##*/}
+			[[ $m != *.xz ]] || xz -d "$tree/modules/$m"
+			echo "${m%.xz}" >>"$tree/modules/order"
+		done
+	rm -r "$tree/debs" "$tree/lib" "$tree"/usr/src/*.xz
 	touch "$tree/complete"
 }
 
-# build_standin RELEASE makes the stand-in for it.
-build_standin() {
-	local headers=$tree/usr/src/linux-headers-$1 kbuild
-	cp "$here/standin.c" "$work/"
-	echo 'obj-m := standin.o' >"$work/Kbuild"
+# build_modules RELEASE makes the stand-in and the emulated radios for it.
+build_modules() {
+	local headers=$tree/usr/src/linux-headers-$1 kbuild ath=$tree/source/drivers/net/wireless/ath
+	cp "$here/standin.c" "$here"/../../lab/target/*.[ch] "$work/"
+	cat >"$work/Kbuild" <<-END
+		obj-m := standin.o ath10k_emu.o
+		ath10k_emu-y := target.o wmi.o htt.o air.o
+		ccflags-y := -I$ath/ath10k -I$ath
+		CFLAGS_target.o := -include $here/pc.h
+	END
 	# The headers name their other half by where it is once installed.
 	kbuild=$(echo "$tree"/usr/lib/linux-kbuild-*)
 	cp -r "$headers" "$work/headers"
@@ -80,31 +97,37 @@ boot() {
 	(cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
 	timeout 300 nice qemu-system-x86_64 -M pc -cpu max -m 768 -smp 2 -accel tcg -nographic -no-reboot -nic none \
 		-kernel "$tree"/boot/vmlinuz-* -initrd "$work/initrd" \
-		-append "console=ttyS0 panic=-1 quiet loglevel=4 rdinit=/init $*" </dev/null | tr -d '\r' | tee "$work/console" |
+		-append "console=ttyS0 panic=-1 quiet loglevel=2 rdinit=/init $*" </dev/null | tr -d '\r' | tee "$work/console" |
 		sed -n 's/^.*=== RUN/=== RUN/; /^=== RUN/,/^exit code/p'
 	grep -qx PASS "$work/console" || { tail -60 "$work/console" >&2; return 1; }
 }
 
 run() {
-	local r modules m
+	local r stamp
 	r=$(release "$1")
+	if [[ ! -e $cache/$r/complete && $EUID == 0 ]]; then # there may be a newer one
+		apt-get -qq -o DPkg::Lock::Timeout=300 update >&2
+		r=$(release "$1")
+	fi
 	[[ $r ]] || { say "Debian has no Linux $1 here"; return 1; }
-	unpack "$r"
+	unpack "$r" "$1"
+	stamp=$tree/passed-$(cd "$here/.." && cat *.go qemu/* ../lab/target/*.[ch] ../go.mod | sha256sum | cut -c1-16)
+	if [[ -e $stamp ]]; then
+		say "Linux $r: passed before"
+		return
+	fi
 	work=$(mktemp -d)
-	build_standin "$r"
-	mkdir -p "$work/root"/{dev,proc,sys,tmp,modules}
+	build_modules "$r"
+	mkdir -p "$work/root"/{dev,proc,sys,tmp}
+	cp -r "$tree/modules" "$work/standin.ko" "$work/ath10k_emu.ko" "$work/root/"
+	mv "$work/root"/*.ko "$work/root/modules/"
+	bash "$here/../../lab/target/firmware.sh" "$work/root/lib/firmware"
 	CGO_ENABLED=0 go test -c -o "$work/root/init" "$here/.."
-	modules=$(for m in mac80211_hwsim ath10k_core; do modprobe -d "$tree" -S "$r" --show-depends "$m"; done |
-		awk '$1 == "insmod" && !seen[$2]++ {print $2}')
-	for m in $modules; do
-		cp "$m" "$work/root/modules/"
-		basename "$m"
-	done >"$work/root/modules/order"
-	cp "$work/standin.ko" "$work/root/modules/"
 	say "booting Linux $r"
 	boot
 	boot lockdown=confidentiality
-	rm -rf "$work"
+	rm -rf "$work" "$tree"/passed-*
+	touch "$stamp"
 	work=
 }
 
