@@ -86,8 +86,8 @@ func run(ctx context.Context, o options, commands io.Reader, log io.Writer) erro
 	net := netlink{sim}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events := make(chan nl80211.Event, 16)
-	go advance(ctx, sim, events)
+	changed := make(chan struct{}, 1)
+	go advance(ctx, sim, changed)
 	go obey(commands, sim, len(sc.Stations), log)
 	return daemon.Run(ctx, daemon.Options{
 		Env: tuner.Env{
@@ -95,12 +95,33 @@ func run(ctx context.Context, o options, commands io.Reader, log io.Writer) erro
 			StateDir: state, Log: slog.New(slog.NewTextHandler(log, nil)),
 		},
 		Config: o.config, Socket: o.socket, Version: "simulated",
-		Events: func(context.Context) (<-chan nl80211.Event, error) { return events, nil },
+		Events: func(ctx context.Context) (<-chan nl80211.Event, error) { return events(ctx, changed), nil },
 	})
 }
 
+// events says that stations came or went, until ctx ends.
+func events(ctx context.Context, changed <-chan struct{}) <-chan nl80211.Event {
+	out := make(chan nl80211.Event)
+	go func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case out <- nl80211.Event{Kind: nl80211.StationAdded, Wiphy: -1, IfIndex: radiosim.IfIndex}:
+			}
+		}
+	}()
+	return out
+}
+
 // advance has the simulation follow the clock, and says when stations come or go.
-func advance(ctx context.Context, sim *radiosim.Sim, events chan<- nl80211.Event) {
+func advance(ctx context.Context, sim *radiosim.Sim, changed chan<- struct{}) {
 	started := time.Now()
 	tick := time.NewTicker(step)
 	defer tick.Stop()
@@ -112,8 +133,8 @@ func advance(ctx context.Context, sim *radiosim.Sim, events chan<- nl80211.Event
 			sim.Advance(radiosim.Epoch.Add(time.Since(started)))
 			if sim.StationsChanged() {
 				select {
-				case events <- nl80211.Event{Kind: nl80211.StationAdded, Wiphy: -1, IfIndex: radiosim.IfIndex}:
-				default: // the daemon looks now and then all the same
+				case changed <- struct{}{}:
+				default: // it is known
 				}
 			}
 		}
