@@ -546,7 +546,7 @@ func TestSweepFaults(t *testing.T) {
 		t.Fatalf("without any fault: %d samples, %q", len(base.reads), base.wrong)
 	}
 	every := 1
-	if underRace {
+	if treetest.UnderRace() {
 		every = 20
 	}
 	nth := 0

@@ -87,11 +87,14 @@ func (s store) save(o *Originals) error {
 		return fmt.Errorf("record originals: %w", err)
 	}
 	file := s.file(o.Path)
-	tmp, err := os.CreateTemp(s.dir, ".tmp-*")
+	// One name for all, so that a process that was killed leaves one at most.
+	name := file + ".tmp"
+	_ = os.Remove(name)
+	tmp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("record originals: %w", err)
 	}
-	defer os.Remove(tmp.Name())
+	defer os.Remove(name)
 	_, err = tmp.Write(append(b, '\n'))
 	if err == nil {
 		err = tmp.Sync()
@@ -100,7 +103,7 @@ func (s store) save(o *Originals) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), file)
+		err = os.Rename(name, file)
 	}
 	if err != nil {
 		return fmt.Errorf("record originals: %w", err)
