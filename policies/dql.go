@@ -28,6 +28,7 @@ type dql struct {
 	// of the whole radio.
 	airtime, frames windows
 	unit            unit // which of them is in use
+	drain           drain
 }
 
 // unit is what a limit counts.
@@ -45,12 +46,9 @@ const (
 	// starve for.
 	dqlStartUs = 2000
 	// dqlStartFrames is some aggregates of 32 frames, dqlMinFrames the least that
-	// leaves one in the making while another is on the air.
+	// leaves one in the making while another is on the air, at 6.5 Mb/s.
 	dqlStartFrames = 128
-	dqlMinFrames   = 8
-	// dqlObeyed is how far beyond a limit of frames the queue may be that obeys
-	// it: nothing else tells whether there is a knob.
-	dqlObeyed = 1.1
+	dqlMinFrames   = 4
 )
 
 func newDQL(p Params) *dql {
@@ -83,6 +81,9 @@ func (d *dql) Decide(o *Observation) Decision {
 		if o.FramesMax > 0 {
 			w.max = max(float64(o.FramesMax), dqlMinFrames)
 		}
+		if d.drain.perS > 0 {
+			w.max = min(w.max, max(d.drain.perS*d.airtime.max/1e6, drainLeast))
+		}
 	}
 	w.reweigh(math.Exp(d.meter.shift))
 	reason := "holding"
@@ -90,6 +91,9 @@ func (d *dql) Decide(o *Observation) Decision {
 	case o.Fresh:
 		d.meter.reset()
 		d.reset(o.Now)
+		if d.unit == frames {
+			d.drain.start(o, w)
+		}
 		reason = "starting"
 	case o.StationsChanged:
 		// Another curve, but likely a knee nearby: downloads that begin would look
@@ -98,11 +102,17 @@ func (d *dql) Decide(o *Observation) Decision {
 		w.ramp, w.searching = false, false
 	case d.meter.stepped:
 		w.forget(o.Now) // frames may be a hundred times as long
+	case d.unit == frames && d.drain.standing(o, w):
+		reason = "nothing waits but in the driver: shrinking to what is there"
 	case !o.demand():
 		w.pause(o.Now) // ovlimit == 0
-	case d.unit == frames && o.Frames.Mean > dqlObeyed*w.limit,
+	case d.unit == frames && (o.QueueLimit != int(w.limit) || o.Frames.Min > w.limit),
 		d.unit != frames && !inForce(o, d.airtime.us()):
-		// Not our limit: nothing to learn.
+		// Not our limit, or not yet: nothing to learn.
+	case d.unit == frames && w.settle <= 0 && d.drain.odd(o):
+		if d.drain.changed(o, w) {
+			reason = "the link has another rate"
+		}
 	default:
 		reason = w.observe(o, level, delivered)
 	}
@@ -125,7 +135,7 @@ func (d *dql) chooseUnit(o *Observation) {
 	switch {
 	case o.Pending.Max > 0:
 		d.unit = airtime
-	case d.unit == unknown && o.Frames.Max > 0:
+	case d.unit == unknown && o.HasQueueLimit && o.Frames.Max > 0:
 		d.unit = frames
 	}
 }
@@ -147,6 +157,98 @@ func (d *dql) airtimeLevel(o *Observation) level {
 // frameLevel: the driver has one queue for all.
 func frameLevel(o *Observation) level {
 	return level{o.Frames, 1, 1}
+}
+
+// drain is how many full frames per second leave the radio. Where AQL is blind
+// nothing tells a station's rate, and a limit of frames that was right is a
+// hundred times too much or too little on a link that is a hundred times as slow
+// or fast: steps of a few per cent would take minutes.
+type drain struct {
+	perS float64 // 0 if unknown
+	odds int     // windows in a row that were far from it
+	// stood is the number of windows in a row in which the queue was below the limit
+	// and never empty.
+	stood int
+}
+
+const (
+	// drainUs of frames is where a limit starts on a slow link: above the knee of
+	// most mixes, and the ramp raises what is too little. No less than drainLeast
+	// frames are.
+	drainUs    = 12000
+	drainLeast = 12
+	// drainStep, as a factor, is more than what doubling a limit brings.
+	drainStep   = 2.5
+	drainWindow = 0.3 // the weight of a window in the mean
+	// drainStood windows of a standing queue that is less than drainLoose of the
+	// limit make the limit what the queue is.
+	drainStood = 5
+	drainLoose = 0.8
+)
+
+// limit is where a limit starts at a rate.
+func (w *windows) startAt(perS float64) float64 {
+	return w.clamp(math.Round(min(max(perS*drainUs/1e6, drainLeast), dqlStartFrames)))
+}
+
+// start sets the limit by what leaves a queue that may still be filling.
+func (d *drain) start(o *Observation, w *windows) {
+	*d = drain{}
+	if o.Frames.N == 0 || o.Window <= 0 {
+		return
+	}
+	perS := (float64(o.TxPackets) - (o.Frames.Max - o.Frames.Min)) / o.Window.Seconds()
+	if perS > 0 {
+		w.limit = w.startAt(perS)
+	}
+}
+
+// odd takes in a window at a limit that acts, and reports whether it is far from
+// those before.
+func (d *drain) odd(o *Observation) bool {
+	perS := float64(o.TxBytes) / mtuBytes / o.Window.Seconds()
+	switch {
+	case perS <= 0:
+	case d.perS == 0:
+		d.perS = perS
+		return false
+	case perS < drainStep*d.perS && d.perS < drainStep*perS:
+		d.perS += drainWindow * (perS - d.perS)
+		d.odds = 0
+		return false
+	}
+	d.odds++
+	return true
+}
+
+// changed moves the limit with the rate once it is sure that it changed.
+func (d *drain) changed(o *Observation, w *windows) bool {
+	if d.odds < 2 || o.TxBytes == 0 {
+		return false
+	}
+	perS := float64(o.TxBytes) / mtuBytes / o.Window.Seconds()
+	*d = drain{perS: perS}
+	w.forget(o.Now)
+	w.limit = w.startAt(perS)
+	w.changed(o.Now)
+	return true
+}
+
+// standing brings a limit that is too large to matter down to the queue: TCP that
+// is bounded by its window, or the host's own by what it may queue (tx_sk_pacing_shift),
+// leaves all of its queue in the driver, and shows no demand.
+func (d *drain) standing(o *Observation, w *windows) bool {
+	if w.settle > 0 || o.demand() || o.Frames.Min <= 0 || o.Frames.Mean > drainLoose*w.limit || o.Frames.Mean < drainLeast {
+		d.stood = 0
+		return false
+	}
+	if d.stood++; d.stood < drainStood {
+		return false
+	}
+	d.stood = 0
+	w.limit = w.clamp(math.Round(o.Frames.Mean))
+	w.changed(o.Now)
+	return true
 }
 
 // windows feeds a dynamicLimit with windows.

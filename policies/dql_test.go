@@ -15,6 +15,7 @@ func blind(p *plant, limit int) *Observation {
 	p.limits.AC[wlan.BE].LowUs = uint32(frames * p.frameUs) // what the curve is of
 	o := p.window()
 	o.Pending = Gauge{N: 10}
+	o.QueueLimit, o.HasQueueLimit = limit, true
 	o.Frames = Gauge{N: 10, Mean: frames, Max: frames, NonZero: 1}
 	for i := range o.Stations {
 		o.Stations[i].AirtimeUs = 0

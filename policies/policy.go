@@ -47,6 +47,10 @@ type Observation struct {
 	// and FramesMax what fits (max_num_pending_tx).
 	Frames    Gauge
 	FramesMax int
+	// QueueLimit is the limit of frames in force at the window's end, 0 for none
+	// (tx_queue_limit). HasQueueLimit is false where the kernel has no such file.
+	QueueLimit    int
+	HasQueueLimit bool
 	// Backlog is the number of packets that wait in fq above the driver (aqm,
 	// fq_backlog): the demand the hardware has not taken yet.
 	Backlog Gauge

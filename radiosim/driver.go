@@ -4,6 +4,7 @@ package radiosim
 // htt_tx.c and mac.c, push mode): a fixed number of slots shared by all peers.
 type driver struct {
 	pending, max int32
+	limit        int32 // tx_queue_limit; 0: none
 	// stopped queues, by hardware queue: ath10k stops all of them when it is
 	// full and wakes only those in use, so the others stay stopped for ever.
 	stopped [numHwQueues]bool
@@ -32,6 +33,9 @@ func (s *Sim) wakeQueues() {
 // or no place. ath10k takes the slot first; taking the packet first spares a
 // stop and a wake at each try on a full queue, which no time would pass for.
 func (s *Sim) push(t *txq) bool {
+	if s.drv.limit > 0 && s.drv.pending >= s.drv.limit {
+		return false
+	}
 	i := s.txDequeue(t)
 	if i == 0 {
 		return false
@@ -72,7 +76,11 @@ func (s *Sim) wakeTxq(ac int) {
 // until nothing more can be pushed: each gives a station that owes airtime some
 // of it back.
 func (s *Sim) pushPending() {
-	for pushed := true; pushed && s.drv.pending < s.drv.max/2; {
+	room := s.drv.max / 2
+	if s.drv.limit > 0 {
+		room = min(room, s.drv.limit)
+	}
+	for pushed := true; pushed && s.drv.pending < room; {
 		pushed = false
 		for ac := range s.active {
 			if s.active[ac].head == nil {

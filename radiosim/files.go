@@ -2,6 +2,7 @@ package radiosim
 
 import (
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -419,6 +420,15 @@ func (s *Sim) debugFiles() {
 		add(a+"/num_pending_tx", func(b []byte) []byte { return decimal(b, int64(s.drv.pending)) }, nil)
 		add(a+"/max_num_pending_tx", func(b []byte) []byte { return decimal(b, int64(s.drv.max)) }, nil)
 	}
+	if s.opt.Patched && !s.opt.Stock {
+		number := func(name string, v *int32, most int64) {
+			add(name, func(b []byte) []byte { return decimal(b, int64(*v)) }, writeNumber(v, most))
+		}
+		number(a+"/tx_queue_limit", &s.drv.limit, math.MaxInt32)
+		number(a+"/tx_wake_percent", &s.patched.wakePercent, 100)
+		number(a+"/napi_threaded", &s.patched.napiThreaded, 1)
+		number(phy+"/tx_sk_pacing_shift", &s.patched.pacingShift, 31)
+	}
 	add(a+"/chip_id", text("0x01000000\n"), nil)
 	add(a+"/peer_stats", text("1\n"), nil)
 	add(a+"/fw_reset_stats", s.readResetStats, nil)
@@ -453,6 +463,27 @@ func (s *Sim) setLimit(ac int, l wlan.Limit) {
 		if a := &st.airtime[ac]; a.limit == old {
 			a.limit = l
 		}
+	}
+}
+
+// patched are settings of a patched kernel that the simulation keeps and does not
+// act upon: there is no TCP of the host's own, nor a CPU.
+type patched struct{ pacingShift, wakePercent, napiThreaded int32 }
+
+// writeNumber is kstrtoint_from_user and a check of the range.
+func writeNumber(v *int32, most int64) func(string) error {
+	return func(p string) error {
+		n, ok := kstrtou64(p, 0)
+		switch {
+		case !ok:
+			return unix.EINVAL
+		case n > math.MaxInt32:
+			return unix.ERANGE
+		case int64(n) > most:
+			return unix.EINVAL
+		}
+		*v = int32(n)
+		return nil
 	}
 }
 

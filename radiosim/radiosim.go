@@ -28,6 +28,8 @@ type Options struct {
 	// Stock leaves out ath10k/num_pending_tx and max_num_pending_tx, which no
 	// mainline kernel exports.
 	Stock bool
+	// Patched adds the other files that packaging/kernel gives a kernel.
+	Patched bool
 	// Blind firmware reports no rates: pending stays 0, limits do nothing.
 	Blind bool
 	// NoAQL is a driver without the AQL feature: no stations/MAC/aql, limits
@@ -61,6 +63,7 @@ type Sim struct {
 	aql          aql
 	airtimeFlags uint16
 	drv          driver
+	patched      patched
 	air          air
 
 	bytes uint64 // TCP payload delivered
@@ -150,6 +153,7 @@ func New(sc Scenario, o Options) *Sim {
 	s.fq.init()
 	s.aql = aql{enabled: true, limits: wlan.KernelDefault}
 	s.drv.max = maxPendingTx
+	s.patched = patched{pacingShift: 7, wakePercent: 25}
 	s.air.backoff = noBackoff
 	for i := range sc.Stations {
 		s.addStation(i)

@@ -93,7 +93,9 @@ func (g *guards) check(o *policies.Observation) verdict {
 		if g.counted {
 			// A fast radio under light load is empty at most moments. Once airtime
 			// was seen, only packets that wait above an empty queue are evidence.
-			loaded = loaded && o.Backlog.N > 0 && o.Backlog.NonZero > 0.5
+			loaded = loaded && wanted(o)
+		} else {
+			loaded = loaded || wanted(o) && o.TxPackets > 0 // a slow link
 		}
 		empty := o.Pending.Min == 0 && o.Pending.Max == 0
 		// Once blind, it stays so until airtime is counted, load or no load.

@@ -13,12 +13,14 @@ import (
 )
 
 // Names of knobs, as in the contract. A knob's value is text: LOW/HIGH for a
-// limit, a number for the threshold, 0 or 1 for threaded.
+// limit, 0 or 1 for threaded, a number for the others.
 const (
 	knobLimit     = "aql_txq_limit/"
 	knobThreshold = "aql_threshold"
 	knobThreaded  = "threaded/"
 	knobStation   = "station/"
+	knobQueue     = "tx_queue_limit"
+	knobPacing    = "tx_sk_pacing_shift"
 )
 
 // errNotTaken is wrapped when a write succeeded and the value is another one.
@@ -58,6 +60,12 @@ func (k knobs) get(name string) (string, error) {
 	case name == knobThreshold:
 		us, err := k.phy.AQLThreshold()
 		return strconv.FormatUint(uint64(us), 10), err
+	case name == knobQueue:
+		frames, err := k.phy.TxQueueLimit()
+		return strconv.Itoa(frames), err
+	case name == knobPacing:
+		shift, err := k.phy.TxSkPacingShift()
+		return strconv.Itoa(shift), err
 	case strings.HasPrefix(name, knobThreaded):
 		on, err := sysfs.Threaded(k.env.Sys, name[len(knobThreaded):])
 		return onOff(on), err
@@ -105,6 +113,15 @@ func (k knobs) write(name, value string) error {
 			return fmt.Errorf("knob %s: bad value %q", name, value)
 		}
 		return k.phy.SetAQLThreshold(uint32(us))
+	case name == knobQueue, name == knobPacing:
+		n, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || n < 0 {
+			return fmt.Errorf("knob %s: bad value %q", name, value)
+		}
+		if name == knobQueue {
+			return k.phy.SetTxQueueLimit(int(n))
+		}
+		return k.phy.SetTxSkPacingShift(int(n))
 	case strings.HasPrefix(name, knobThreaded):
 		err := sysfs.SetThreaded(k.env.Sys, k.env.Proc, name[len(knobThreaded):], value == "1")
 		if k.restoring && errors.Is(err, sysfs.ErrThreadNotSeen) {
@@ -172,6 +189,12 @@ func parseLimit(s string) (wlan.Limit, error) {
 		return wlan.Limit{}, fmt.Errorf("bad limit %q: want LOW/HIGH in us", s)
 	}
 	return wlan.Limit{LowUs: uint32(l), HighUs: uint32(h)}, nil
+}
+
+// limits reports whether a knob is one of the loop's, which come and go with
+// its decisions. The others are set once.
+func limits(knob string) bool {
+	return !strings.HasPrefix(knob, knobThreaded) && knob != knobPacing
 }
 
 func onOff(on bool) string {

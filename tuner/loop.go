@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"airtuned/debugfs"
@@ -79,6 +78,7 @@ type Tuner struct {
 
 	inForce wlan.Limits // what the kernel had at the last look
 	wrote   bool        // inForce is ours
+	frames  frameLimit
 	// overrides are the stations that may have limits of their own from us.
 	overrides map[wlan.MAC]struct{}
 
@@ -140,6 +140,7 @@ func policyParams(r Radio, s Settings) policies.Params {
 type foreign struct {
 	ac        [wlan.NumAC]bool
 	threshold bool
+	queue     bool
 }
 
 // has reports whether a knob is marked.
@@ -149,7 +150,7 @@ func (f foreign) has(knob string) bool {
 			return true
 		}
 	}
-	return f.threshold && knob == knobThreshold
+	return f.threshold && knob == knobThreshold || f.queue && knob == knobQueue
 }
 
 // relocate finds the radio by its device path, whatever its phy is called
@@ -214,7 +215,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 	t.wrote, t.foreign = false, foreign{}
 	t.told = t.told && t.lasting
 	clear(t.overrides)
-	t.guards, t.referee = guards{}, referee{}
+	t.guards, t.referee, t.frames = guards{}, referee{}, frameLimit{}
 	t.crashesN = false
 	t.startOver()
 	journal, err := newJournal(t.env, t.phy, t.radio.Path, index)
@@ -224,7 +225,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 		return
 	}
 	t.journal = journal
-	t.policy, err = newPolicy(t.radio, t.settings)
+	t.policy, err = newPolicy(t.radio, t.inCharge())
 	if err != nil {
 		t.unfit = err.Error()
 		return
@@ -238,11 +239,20 @@ func (t *Tuner) refit() {
 	if t.policy == nil {
 		return // begin said why
 	}
-	if policy, err := newPolicy(t.radio, t.settings); err == nil {
-		t.policy = policy
-		t.recordPolicy()
+	if t.appoint() {
 		t.startOver()
 	}
+}
+
+// appoint puts a policy in charge that remembers nothing.
+func (t *Tuner) appoint() bool {
+	policy, err := newPolicy(t.radio, t.inCharge())
+	if err != nil {
+		return false
+	}
+	t.policy = policy
+	t.recordPolicy()
+	return true
 }
 
 // open opens the files under the phy's present name.
@@ -423,6 +433,7 @@ func (t *Tuner) Step(now time.Time) {
 	t.failing = time.Time{}
 	o := t.senses.observe(now, window, t.inForce, t.fresh)
 	t.view.note(o)
+	t.checkQueue(o)
 	if !t.radio.VirtualTime && t.senses.virtualTime() {
 		t.radio.VirtualTime = true
 		t.log.Warn("this kernel schedules airtime by virtual time, which starves stations of some ath10k firmware", "least", wideMin)
@@ -557,7 +568,9 @@ func (t *Tuner) decide(o *policies.Observation) {
 		t.become(Observing, t.unfit)
 		return
 	}
-	switch v := t.guards.check(o); {
+	v := t.guards.check(o)
+	v = t.chooseUnit(v, o)
+	switch {
 	case v.action == backOff, v.action == noEffect && !t.settings.Force:
 		t.idle = true
 		t.release(v.reason, o.Now)
@@ -571,11 +584,19 @@ func (t *Tuner) decide(o *policies.Observation) {
 	// What was learnt before a pause is void.
 	o.Fresh, t.idle = o.Fresh || t.idle, false
 	found, changed := t.originals()
-	switch t.referee.judge(o, t.wrote && changed && tighter(t.inForce, found)) {
+	comparable := t.wrote && changed && tighter(t.inForce, found)
+	if t.frames.on {
+		comparable = t.frames.comparable()
+	}
+	switch t.referee.judge(o, comparable) {
 	case play:
 		t.decision = t.policy.Decide(o)
 		t.tap.Decided(o.Fresh, t.decision)
 	case show:
+		if t.frames.on {
+			t.putQueue(t.frames.wide(o), "comparing with a longer queue", o.Now)
+			return
+		}
 		t.put(found, policies.Decision{Reason: "comparing with the limits that were found"}, o.Now)
 		return
 	case resume:
@@ -588,6 +609,10 @@ func (t *Tuner) decide(o *policies.Observation) {
 		return
 	}
 	d := t.decision
+	if t.frames.on {
+		t.decideQueue(d, o)
+		return
+	}
 	if !d.Write {
 		t.release(d.Reason, o.Now)
 		t.become(Observing, d.Reason)
@@ -611,19 +636,8 @@ func (t *Tuner) put(wanted wlan.Limits, d policies.Decision, now time.Time) {
 	for _, w := range d.Stations {
 		t.overrides[w.MAC] = struct{}{}
 	}
-	failed := ""
-	changes := t.journal.apply(todo, d.Reason, false)
-	t.noteChanges(d.Reason, changes)
-	for _, c := range changes {
-		switch c.Result {
-		case Applied:
-			t.wrote = true
-			t.changed(c, now)
-		case Failed, Unsupported:
-			t.log.Warn("a change failed", "knob", c.Knob, "to", c.To, "error", c.Reason)
-			failed = orElse(failed, c.Knob+": "+c.Reason)
-		}
-	}
+	applied, failed := t.enact(todo, d.Reason, now)
+	t.wrote = t.wrote || applied
 	if failed != "" {
 		// What is in force now is partly ours: it must not be taken for another
 		// program's.
@@ -647,6 +661,23 @@ func (t *Tuner) put(wanted wlan.Limits, d policies.Decision, now time.Time) {
 		t.loggedAt = now
 	}
 	t.become(Tuning, d.Reason)
+}
+
+// enact brings settings about. It tells whether any was written, and what failed.
+func (t *Tuner) enact(todo []setting, reason string, now time.Time) (applied bool, failed string) {
+	changes := t.journal.apply(todo, reason, false)
+	t.noteChanges(reason, changes)
+	for _, c := range changes {
+		switch c.Result {
+		case Applied:
+			applied = true
+			t.changed(c, now)
+		case Failed, Unsupported:
+			t.log.Warn("a change failed", "knob", c.Knob, "to", c.To, "error", c.Reason)
+			failed = orElse(failed, c.Knob+": "+c.Reason)
+		}
+	}
+	return applied, failed
 }
 
 // plan lists the settings that differ enough from what is in force, and what
@@ -739,9 +770,12 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 			t.markForeign(l.Limits)
 		}
 	}
+	if n, err := t.phy.TxQueueLimit(); keepForeign && t.frames.wrote && err == nil && n != t.frames.limit {
+		t.foreign.queue = true
+	}
 	changes, err := t.journal.restore(reason, func(knob string) fate {
 		switch {
-		case limitsOnly && strings.HasPrefix(knob, knobThreaded):
+		case limitsOnly && !limits(knob):
 			return later
 		case keepForeign && t.foreign.has(knob):
 			return leave
@@ -759,7 +793,7 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 		}
 	}
 	t.noteChanges(reason, changes)
-	t.wrote, t.foreign = false, foreign{}
+	t.wrote, t.frames.wrote, t.foreign = false, false, foreign{}
 	clear(t.overrides)
 	if l, err := t.phy.AQLTxqLimit(); err == nil {
 		t.inForce.AC = l.Limits
@@ -803,7 +837,7 @@ func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error
 		taken = taken || c.Result == Applied || c.Result == Unchanged
 	}
 	if taken { // else there is nothing to hold
-		t.told, t.lasting, t.wrote, t.foreign = true, false, false, foreign{}
+		t.told, t.lasting, t.wrote, t.frames.wrote, t.foreign = true, false, false, false, foreign{}
 		t.become(Held, reason)
 	}
 	return changes, nil
@@ -815,7 +849,7 @@ func (t *Tuner) Resume(now time.Time) {
 		return
 	}
 	t.at = now
-	t.told, t.foreign, t.wrote = false, foreign{}, false
+	t.told, t.foreign, t.wrote, t.frames.wrote = false, foreign{}, false, false
 	t.pauseUntil = time.Time{}
 	t.startOver()
 	t.become(Observing, "resumed")
@@ -835,8 +869,7 @@ func (t *Tuner) Restore(reason string) ([]Change, error) {
 
 // Reconfigure changes the settings. Originals stay recorded, and a hold stays.
 func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
-	policy, err := newPolicy(t.radio, s)
-	if err != nil {
+	if _, err := newPolicy(t.radio, s); err != nil {
 		return err
 	}
 	changed := s.Policy != t.settings.Policy
@@ -844,8 +877,8 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 		t.log.Info("policy", "from", t.settings.Policy, "to", s.Policy)
 	}
 	t.at = now
-	t.settings, t.policy = s, policy
-	t.recordPolicy()
+	t.settings = s
+	t.refit()
 	t.referee = referee{}
 	t.radio.Policy = s.Policy
 	if s.Policy == "observe" && !t.told {

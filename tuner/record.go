@@ -72,7 +72,7 @@ func (t *Tuner) record(now time.Time) {
 func (t *Tuner) recordPolicy() {
 	if t.tap != nil && t.policy != nil {
 		t.tap.At(t.at)
-		t.tap.Policy(t.settings.Policy, policyParams(t.radio, t.settings), policies.Memory(t.policy, t.at))
+		t.tap.Policy(t.inCharge().Policy, policyParams(t.radio, t.settings), policies.Memory(t.policy, t.at))
 	}
 }
 

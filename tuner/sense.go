@@ -33,6 +33,7 @@ type senses struct {
 	queues  source[debugfs.Queues]
 	limit   source[debugfs.AQLTxqLimit]
 	resets  source[debugfs.FWResetStats]
+	limitTx source[int] // tx_queue_limit
 
 	framesMax int   // 0 if unknown
 	maxLater  bool  // it is not known yet
@@ -144,6 +145,7 @@ func newSenses(debug tree.FS, phy *debugfs.Phy) *senses {
 		queues:  newSource(phy.QueuesReader()),
 		limit:   newSource(phy.AQLTxqLimitReader()),
 		resets:  newSource(phy.FWResetStatsReader()),
+		limitTx: newSource(phy.TxQueueLimitReader()),
 	}
 	s.readFramesMax()
 	var limit unix.Rlimit
@@ -181,6 +183,7 @@ func (s *senses) close() {
 	s.queues.close()
 	s.limit.close()
 	s.resets.close()
+	s.limitTx.close()
 	for _, st := range s.stations {
 		st.close()
 	}
@@ -201,7 +204,7 @@ func (s *senses) scan() error {
 	if err != nil {
 		return err
 	}
-	s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent = nil, nil, nil, nil, nil, nil
+	s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent, s.limitTx.absent = nil, nil, nil, nil, nil, nil, nil
 	if s.maxLater {
 		s.readFramesMax()
 	}
@@ -315,6 +318,10 @@ func (s *senses) observe(now time.Time, window time.Duration, limits wlan.Limits
 		Pending: s.airtimeUs.gauge(), Frames: s.frameCount.gauge(), FramesMax: s.framesMax,
 		Backlog: s.backlog.gauge(), StoppedN: s.stoppedN,
 		Stations: o.Stations[:0],
+	}
+	// It limits nothing where frames cannot be counted.
+	if s.framesMax > 0 && s.limitTx.read() == nil {
+		o.QueueLimit, o.HasQueueLimit = s.limitTx.last, true
 	}
 	if s.stoppedN > 0 {
 		o.Stopped = float64(s.stopped) / float64(s.stoppedN)

@@ -154,7 +154,7 @@ const (
 
 // holdsLimits reports whether limits are recorded, that is, were changed.
 func (j *journal) holdsLimits() bool {
-	return j.found != nil && slices.ContainsFunc(j.found.Knobs, func(o Original) bool { return !strings.HasPrefix(o.Knob, knobThreaded) })
+	return j.found != nil && slices.ContainsFunc(j.found.Knobs, func(o Original) bool { return limits(o.Knob) })
 }
 
 // restore puts every recorded value back, the radio's own before those of its
