@@ -19,12 +19,11 @@ type recorder struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	file   []byte
-	slow   time.Duration // that it takes over each block
-	gone   error         // what sending to it fails with
 }
 
-// record starts one, as the control socket would.
-func (s *system) record(params string) (*recorder, error) {
+// record starts one, as the control socket would. It calls take, if not nil, with
+// each block before it is stored.
+func (s *system) record(params string, take func() error) (*recorder, error) {
 	s.t.Helper()
 	_, run, err := s.methods["record"].Stream(s.t.Context(), control.Call{Params: json.RawMessage(params), MayChange: true})
 	if err != nil {
@@ -35,12 +34,13 @@ func (s *system) record(params string) (*recorder, error) {
 	go func() {
 		defer close(r.ended)
 		run(ctx, func(v any) error {
-			if r.gone != nil {
-				return r.gone
+			if take != nil {
+				if err := take(); err != nil {
+					return err
+				}
 			}
 			b := v.(RecordedBlock)
 			r.file = recording.AppendBlock(r.file, b.Radio, b.Block)
-			time.Sleep(r.slow)
 			return nil
 		})
 	}()
@@ -80,19 +80,19 @@ func TestRecord(t *testing.T) {
 		_, env := simulate(t)
 		s := start(t, env, "")
 		time.Sleep(5 * time.Second)
-		r, err := s.record("")
+		r, err := s.record("", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// One at a time for each radio; the second does not disturb the first.
 		var ce *control.Error
-		if _, err := s.record(`{"radio":"phy0"}`); !errors.As(err, &ce) || ce.Code != control.CodeBusy {
+		if _, err := s.record(`{"radio":"phy0"}`, nil); !errors.As(err, &ce) || ce.Code != control.CodeBusy {
 			t.Errorf("a second recording: %v", err)
 		}
-		if _, err := s.record(`{"radio":"phy9"}`); !errors.As(err, &ce) || ce.Code != control.CodeNoRadio {
+		if _, err := s.record(`{"radio":"phy9"}`, nil); !errors.As(err, &ce) || ce.Code != control.CodeNoRadio {
 			t.Errorf("a radio that is not there: %v", err)
 		}
-		if _, err := s.record(`{"phy":"phy0"}`); !errors.As(err, &ce) || ce.Code != control.CodeParams {
+		if _, err := s.record(`{"phy":"phy0"}`, nil); !errors.As(err, &ce) || ce.Code != control.CodeParams {
 			t.Errorf("a bad parameter: %v", err)
 		}
 		time.Sleep(10 * time.Second)
@@ -102,7 +102,7 @@ func TestRecord(t *testing.T) {
 		}
 
 		// The next one may follow at once.
-		r, err = s.record("")
+		r, err = s.record("", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,36 +123,37 @@ func TestRecordSlowly(t *testing.T) {
 		_, env := simulate(t)
 		s := start(t, env, "")
 		time.Sleep(2 * time.Second)
-		r, err := s.record("")
+		wake := make(chan struct{})
+		r, err := s.record("", func() error { <-wake; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.slow = 400 * time.Millisecond // half of what there is
-		before := s.radios[0].last.Load()
-		time.Sleep(2 * time.Minute)
+		before := s.status().Radios[0].Decisions
+		time.Sleep(40 * time.Second) // 200 windows, and 128 blocks may wait
 		s.wantState(tuner.Tuning)
-		if now := s.status().Radios[0]; now.Decisions == before.Decisions {
+		if now := s.status().Radios[0].Decisions; now == before {
 			t.Error("the loop stands still")
 		}
-		windows, err := call[struct {
+		past, err := call[struct {
 			Radios []tuner.Past `json:"radios"`
 		}](s, "history", "")
-		if err != nil || len(windows.Radios) != 1 || len(windows.Radios[0].Windows) < 580 {
-			t.Errorf("%+v, %v: fewer than 5 windows a second", len(windows.Radios), err)
+		if err != nil || len(past.Radios) != 1 || len(past.Radios[0].Windows) < 190 {
+			t.Errorf("%+v, %v: fewer than 5 windows a second", past, err)
 		}
+		close(wake)
+		time.Sleep(5 * time.Second)
 		decisions, alike, lost := r.replay(t)
-		if alike != decisions || lost < 50 {
+		if alike != decisions || decisions < 140 || lost < 50 || lost > 100 {
 			t.Errorf("%d of %d decisions are made again, %d windows lost", alike, decisions, lost)
 		}
 
-		r, err = s.record("")
+		r, err = s.record("", func() error { return errors.New("gone") })
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.gone = errors.New("gone")
 		<-r.ended
 		time.Sleep(time.Second)
-		if _, err := s.record(""); err != nil {
+		if _, err := s.record("", nil); err != nil {
 			t.Errorf("after one that is gone: %v", err)
 		}
 		if err := s.stop(); err != nil {
@@ -167,7 +168,7 @@ func TestRecordUntilTheEnd(t *testing.T) {
 		_, env := simulate(t)
 		s := start(t, env, "")
 		time.Sleep(3 * time.Second)
-		r, err := s.record("")
+		r, err := s.record("", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
