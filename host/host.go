@@ -1,10 +1,5 @@
-// Package host moves the network's work between the CPUs of this machine where
-// one of them drowns in softirqs: it reads the evidence from /proc and /sys,
-// asks placement.Policy, and turns the knobs that decides on, of which each
-// can be undone: NAPI threads and where they run, interrupts, RPS, and what
-// TCP may queue. It is one per machine; what the hardware queue of a radio
-// holds is package tuner's. Like that it has no clock: every step is told the
-// time.
+//go:build !mips && !mipsle
+
 package host
 
 import (
@@ -18,51 +13,15 @@ import (
 
 	"airtuned/policies/placement"
 	"airtuned/sysfs"
-	"airtuned/tree"
 	"airtuned/tuner"
 )
 
-// Env is how it reaches the system.
-type Env struct {
-	tuner.Env
-	// Etc is /etc, where OpenWrt keeps who places the network's work.
-	Etc tree.FS
-	// Place sets the CPUs of a thread; nil for sysfs.SetThreadAffinity.
-	Place func(pid int, cpus []int) error
-}
+// checkEvery is how often knobs are looked at for another program's writes,
+// threads and owners for news.
+const checkEvery = 10 * time.Second
 
-// Settings is what the configuration says.
-type Settings struct {
-	// Off leaves everything as it is.
-	Off bool
-	// Interfaces are wired ones to serve beside the radios'.
-	Interfaces []string
-}
-
-// Radio is a radio as its loop sees it, and how it shall be treated.
-type Radio struct {
-	tuner.Status
-	Settings tuner.Settings
-}
-
-// Status is what is done, in its JSON form as in status and detect.
-type Status struct {
-	State  tuner.State `json:"state"`
-	Reason string      `json:"reason"`
-	CPUs   int         `json:"cpus"`
-	// Saturated are the CPUs that softirqs saturate; nil where nobody has looked.
-	Saturated []int `json:"saturated"`
-	// Changes are those in force.
-	Changes []tuner.Change `json:"changes"`
-}
-
-const (
-	// StepEvery is how often Step is to be called.
-	StepEvery = time.Second
-	// checkEvery is how often knobs are looked at for another program's writes,
-	// threads and owners for news.
-	checkEvery = 10 * time.Second
-)
+// leftOut says why there is no loop; empty where there is.
+const leftOut = ""
 
 // Host is the loop. All of its methods are for one goroutine.
 type Host struct {
@@ -330,28 +289,14 @@ func (h *Host) Status() Status {
 	return s
 }
 
-// Look is what can be told of a machine at one look, without the loop.
-func Look(env Env, s Settings) Status {
-	st := Status{State: tuner.Observing, CPUs: sysfs.CPUs(env.Sys, env.Proc), Changes: []tuner.Change{}}
+// look is what can be told beside what Look tells.
+func look(env Env) (changes []tuner.Change, why string) {
 	j, err := newJournal(env)
-	switch why, _ := owners(env); {
-	case s.Off:
-		st.Reason = "placement: off"
-	case err != nil:
-		st.Reason = err.Error()
-	case why != "":
-		st.Reason = why
-	case st.CPUs == 1:
-		st.Reason = "there is one CPU: no other can take work off it"
-	case st.CPUs == 0:
-		st.Reason = "how many CPUs there are is not known"
-	default:
-		st.Reason = "airtuned run moves work when softirqs saturate a CPU while another is idle"
+	if err != nil {
+		return nil, err.Error()
 	}
-	if j != nil {
-		st.Changes = j.inForce()
-	}
-	return st
+	why, _ = owners(env)
+	return j.inForce(), why
 }
 
 // Restore puts the originals back that an earlier process has recorded.
