@@ -61,6 +61,8 @@ type away struct {
 type past struct {
 	points []Point
 	seq    uint64 // of the latest event in entries
+	sent   uint64 // bytes, up to sentAt
+	sentAt time.Time
 }
 
 // Point is a radio at a time, for the charts. What is not known is null.
@@ -196,7 +198,7 @@ func (f *Feed) take(raw json.RawMessage, now time.Time) error {
 			}
 		}
 		if r.State != tuner.Gone {
-			point := pointOf(r, now)
+			point := p.point(r, now)
 			p.points = append(p.points[max(0, len(p.points)+1-keepPoints):], point)
 			m.Points[r.Path] = []Point{point}
 		}
@@ -227,9 +229,16 @@ func (f *Feed) enter(entries []Entry) []Entry {
 	return entries
 }
 
-// pointOf is a radio as the charts have it.
-func pointOf(r *tuner.Status, now time.Time) Point {
+// point is a radio now, as the charts have it.
+func (past *past) point(r *tuner.Status, now time.Time) Point {
 	p := Point{At: now.UnixMilli(), ThroughputKbps: r.ThroughputKbps}
+	if r.WindowEnd != nil {
+		// Not of one window of 200 ms in each second, but of all since the last point.
+		if us := r.WindowEnd.Sub(past.sentAt).Microseconds(); us > 0 && us < silence.Microseconds() && r.Total.TxBytes >= past.sent {
+			p.ThroughputKbps = (r.Total.TxBytes - past.sent) * 8000 / uint64(us)
+		}
+		past.sent, past.sentAt = r.Total.TxBytes, *r.WindowEnd
+	}
 	if us := r.ResidencyUs.Mean; us > 0 {
 		p.ResidencyUs = &us
 	}

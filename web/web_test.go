@@ -39,7 +39,10 @@ func status(uptime float64, events int) json.RawMessage {
 		Radio: tuner.Radio{Path: path, Phy: "phy0", AQL: tuner.AQL{Limits: map[string]wlan.Limit{"BE": {LowUs: 1000, HighUs: 1500}}}},
 		State: tuner.Tuning, Pending: tuner.PendingStatus{AirtimeUs: 3001}, ActiveStations: 2,
 		ResidencyUs: tuner.ResidencyStatus{Mean: 1200, P95: 2500}, ThroughputKbps: 5000,
+		Total: tuner.Totals{TxBytes: uint64(uptime * 1e6)},
 	}
+	end := t0.Add(time.Duration(uptime * float64(time.Second)))
+	r.WindowEnd = &end
 	for n := range events {
 		r.Events = append(r.Events, tuner.Event{Seq: uint64(n + 1), At: t0, State: tuner.Tuning, Reason: fmt.Sprint("event ", n+1)})
 	}
@@ -109,8 +112,12 @@ func TestFeed(t *testing.T) {
 	if diff := cmp.Diff(want, m.Points[path]); diff != "" {
 		t.Errorf("points (-want +got):\n%s", diff)
 	}
-	if got := reasons(take(101, 3, 2*time.Second)); len(got) != 1 || got[0] != path+" event 3" {
+	m = take(101, 3, 2*time.Second)
+	if got := reasons(m); len(got) != 1 || got[0] != path+" event 3" {
 		t.Errorf("news: %q", got)
+	}
+	if got := m.Points[path][0].ThroughputKbps; got != 8000 { // 1 MB since the last
+		t.Errorf("throughput %d", got)
 	}
 	if got := reasons(take(102.3, 3, 3*time.Second)); len(got) != 0 {
 		t.Errorf("news of nothing: %q", got)
@@ -127,7 +134,11 @@ func TestFeed(t *testing.T) {
 		t.Errorf("the same daemon: %q", got)
 	}
 	// Another daemon counts from 1 again.
-	if got := reasons(take(1, 1, 10*time.Second)); len(got) != 2 || got[0] != "the daemon was started anew, version 1.0" || got[1] != path+" event 1" {
+	m = take(1, 1, 10*time.Second)
+	if got := m.Points[path][0].ThroughputKbps; got != 5000 {
+		t.Errorf("throughput of another daemon: %d", got)
+	}
+	if got := reasons(m); len(got) != 2 || got[0] != "the daemon was started anew, version 1.0" || got[1] != path+" event 1" {
 		t.Errorf("another daemon: %q", got)
 	}
 	if s, err := f.Status(); err != nil || s.Radios[0].Path != path {

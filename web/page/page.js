@@ -47,7 +47,7 @@ function span(seconds) {
 // A chart: a figure with a legend that has the latest values, or those under
 // the cursor, and lines over time.
 
-const edge = { left: 42, right: 8, top: 10, bottom: 20 };
+const edge = { left: 42, right: 8, top: 14, bottom: 20 };
 
 class Chart {
 	// series are {name, color, area, dashed, step, value(point) -> number or null}
@@ -104,15 +104,15 @@ class Chart {
 		if (!this.now || !this.width) return;
 		const from = this.now - this.span;
 		const shown = this.points.filter((p) => p.t >= from - gapMs);
-		let top = 0;
-		for (const p of shown) for (const s of this.series) top = Math.max(top, s.value(p) ?? 0);
-		const ticks = scale(top);
-		top = ticks[ticks.length - 1];
+		const values = shown.flatMap((p) => this.series.map((s) => s.value(p) ?? 0)).sort((a, b) => a - b);
+		const ticks = scale(topOf(values));
+		const top = ticks[ticks.length - 1];
 		const x = (t) => edge.left + ((t - from) / this.span) * (this.width - edge.left - edge.right);
-		const y = (v) => this.height - edge.bottom - (v / top) * (this.height - edge.top - edge.bottom);
+		const y = (v) => this.height - edge.bottom - (Math.min(v, top * 1.03) / top) * (this.height - edge.top - edge.bottom);
 
 		this.svg.setAttribute('viewBox', `0 0 ${this.width} ${this.height}`);
 		this.drawGrid(ticks, x, y, from);
+		this.drawBeyond(shown, top, x);
 		for (const s of this.series) {
 			const parts = outline(shown, s, x, y, from);
 			s.path.setAttribute('d', parts.map((p) => `M${p.map((q) => q.join(' ')).join('L')}`).join(''));
@@ -140,6 +140,21 @@ class Chart {
 		}
 		const unit = make('text', { class: 'axis', x: edge.left + 4, y: edge.top + 12 }, this.unit);
 		this.grid.replaceChildren(...parts, unit);
+	}
+
+	// drawBeyond names what is too high to be drawn.
+	drawBeyond(shown, top, x) {
+		for (const s of this.series) {
+			let last = -Infinity;
+			for (const p of shown) {
+				const v = s.value(p);
+				if (!(v > top * 1.03) || p.t - last < this.span / 8) continue;
+				last = p.t;
+				const at = x(p.t);
+				const left = at > edge.left + 60;
+				this.grid.append(make('text', { class: `axis beyond ${s.color}`, x: (at + (left ? -4 : 4)).toFixed(1), y: edge.top - 1, 'text-anchor': left ? 'end' : 'start' }, `▲ ${few(v)}`));
+			}
+		}
 	}
 
 	// tell writes the latest values, or those under the cursor, into the legend.
@@ -182,6 +197,14 @@ function outline(points, s, x, y, from) {
 		last = p.t;
 	}
 	return parts;
+}
+
+// topOf is how high a chart should reach for these values, sorted: to the highest,
+// unless that would make all others flat.
+function topOf(values) {
+	const highest = values[values.length - 1] ?? 0;
+	const most = values[Math.floor(values.length * 0.97)] ?? 0;
+	return highest > 3 * most && most > 0 ? 1.5 * most : highest;
 }
 
 // scale is round numbers from 0 to at least v.
@@ -259,9 +282,9 @@ class RadioView {
 			dd.replaceChildren(`${value} `, make('small', {}, `${unit} ${more}`));
 		};
 		const res = r.residency_us;
-		if (res.p95 > 0) tile('residency', few(res.mean / 1000), 'ms', `95 %: ${few(res.p95 / 1000)}`);
+		if (res.p95 > 0) tile('residency', few(res.mean / 1000), 'ms', `· 95 %: ${few(res.p95 / 1000)}`);
 		else tile('residency', '–', '');
-		tile('throughput', few(r.throughput_kbps / 1000), 'Mb/s');
+		tile('throughput', few((this.points[this.points.length - 1]?.throughput_kbps ?? r.throughput_kbps) / 1000), 'Mb/s');
 		const be = (r.aql.limits ?? {}).BE;
 		if (be) tile('limit', limitText(be).replace(' ms', ''), 'ms');
 		else tile('limit', '–', '');
@@ -336,7 +359,7 @@ class StationRow {
 		put(this.shareText, share === null ? '–' : `${Math.round(100 * share)} %`);
 		this.tr.className = st.active ? '' : 'idle';
 		put(this.cells.throughput, mbps(st.throughput_kbps));
-		put(this.cells.rate, st.rate_kbps ? `${Math.round(st.rate_kbps / 1000)} Mb/s` : '–');
+		put(this.cells.rate, st.rate_kbps ? `${(st.rate_kbps / 1000).toFixed(st.rate_kbps < 99950 ? 1 : 0)} Mb/s` : '–');
 		put(this.cells.queued, ms(st.pending_us));
 		put(this.cells.limit, st.asleep ? 'asleep' : limitText(st.limits.BE));
 		put(this.cells.waiting, String(st.backlog_packets));
