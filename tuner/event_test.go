@@ -87,6 +87,9 @@ func TestTotals(t *testing.T) {
 	if st := s.Stations[0]; st.Total != s.Total || st.Interface != "wlan0" || st.BacklogPackets != 10 || !st.Active {
 		t.Errorf("station %+v, radio %+v", st, s.Total)
 	}
+	if s.WindowEnd == nil || r.now.Sub(*s.WindowEnd) >= r.tun.settings.Window {
+		t.Errorf("at %v the last window ended %v", r.now, s.WindowEnd)
+	}
 	if s.BacklogPackets == nil || *s.BacklogPackets != 10 {
 		t.Errorf("backlog %v", s.BacklogPackets)
 	}

@@ -119,10 +119,13 @@ const (
 // Status is one radio as the running daemon sees it.
 type Status struct {
 	Radio
-	State          State           `json:"state"`
-	Reason         string          `json:"reason"`
-	Pending        PendingStatus   `json:"pending"`
-	ResidencyUs    ResidencyStatus `json:"residency_us"`
+	State       State           `json:"state"`
+	Reason      string          `json:"reason"`
+	Pending     PendingStatus   `json:"pending"`
+	ResidencyUs ResidencyStatus `json:"residency_us"`
+	// WindowEnd is when the last window ended, of which most of this speaks, and up
+	// to when Total counts; nil before the first.
+	WindowEnd      *time.Time      `json:"window_end"`
 	ThroughputKbps uint64          `json:"throughput_kbps"`
 	ActiveStations int             `json:"active_stations"`
 	Stations       []StationStatus `json:"stations"`

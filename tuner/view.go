@@ -21,6 +21,7 @@ const residencyWindows = 300
 type view struct {
 	seen      bool
 	window    time.Duration
+	at        time.Time // its end
 	pending   policies.Gauge
 	frames    policies.Gauge
 	framesMax int
@@ -48,7 +49,7 @@ type dump struct {
 
 // note takes in an observation. It does not allocate in the long run.
 func (v *view) note(o *policies.Observation) {
-	v.seen, v.window = true, o.Window
+	v.seen, v.window, v.at = true, o.Window, o.Now
 	v.pending, v.frames, v.framesMax = o.Pending, o.Frames, o.FramesMax
 	v.txBytes, v.active = o.TxBytes, o.Active()
 	v.backlog, v.stopped, v.stoppedN = o.Backlog, o.Stopped, o.StoppedN
@@ -142,6 +143,8 @@ func (t *Tuner) Status() Status {
 	if !v.seen {
 		return s
 	}
+	end := v.at
+	s.WindowEnd = &end
 	s.Pending = PendingStatus{
 		Frames: int(v.frames.Mean + 0.5), MaxFrames: v.framesMax, AirtimeUs: int64(v.pending.Mean + 0.5),
 	}
