@@ -1,11 +1,14 @@
 package bpf
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,6 +85,8 @@ func TestKernelRadio(t *testing.T) {
 		t.Errorf("of ten frames at most %d were pending", most)
 	}
 
+	daemonCounts(t, send)
+
 	// Unplugged and plugged in again it is another radio.
 	write("/sys/class/ieee80211/"+phy+"/device/remove", "1")
 	names, err := debugfs.Phys(debug)
@@ -98,6 +103,56 @@ func TestKernelRadio(t *testing.T) {
 	}
 	startAP(t, netdev)(10)
 	eventually(t, "the new radio counts", func() bool { p, max, _ := counts(); return p == 0 && max == 1424 })
+}
+
+// daemonCounts runs the daemon, with its sandbox, until its status has counts.
+func daemonCounts(t *testing.T, send func(int)) {
+	t.Helper()
+	if err := os.MkdirAll("/run", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	daemon := exec.Command("/airtuned", "run", "--verbose")
+	var log bytes.Buffer
+	daemon.Stderr = &log
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		daemon.Process.Signal(unix.SIGTERM)
+		daemon.Wait()
+		if t.Failed() {
+			t.Logf("%s", &log)
+		}
+	}()
+	var status []byte
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s", status)
+		}
+	})
+	eventually(t, "the daemon's status has counts", func() bool {
+		send(1)
+		status, _ = exec.Command("/airtuned", "status", "--json").CombinedOutput()
+		var s struct {
+			Radios []struct {
+				Driver string
+				Queue  struct {
+					Source string
+					Max    int
+					BPF    struct{ Counting bool }
+				}
+			}
+		}
+		if json.Unmarshal(status, &s) != nil {
+			return false
+		}
+		for _, r := range s.Radios {
+			if q := r.Queue; r.Driver == "ath10k_pci" && q.Source == "num_pending_tx" && q.Max == 1424 && q.BPF.Counting {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // eventually waits, in virtual machines as slow as they come.

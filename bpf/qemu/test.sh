@@ -111,7 +111,7 @@ run() {
 	fi
 	[[ $r ]] || { say "Debian has no Linux $1 here"; return 1; }
 	unpack "$r" "$1"
-	stamp=$tree/passed-$(cd "$here/.." && cat *.go qemu/* ../lab/target/*.[ch] ../go.mod | sha256sum | cut -c1-16)
+	stamp=$tree/passed-$(cd "$here/.." && (cat *.go qemu/* ../lab/target/*.[ch]; grep cilium ../go.mod) | sha256sum | cut -c1-16)
 	if [[ -e $stamp ]]; then
 		say "Linux $r: passed before"
 		return
@@ -123,6 +123,7 @@ run() {
 	mv "$work/root"/*.ko "$work/root/modules/"
 	bash "$here/../../lab/target/firmware.sh" "$work/root/lib/firmware"
 	CGO_ENABLED=0 go test -c -o "$work/root/init" "$here/.."
+	CGO_ENABLED=0 go build -tags bpf -o "$work/root/airtuned" "$here/../../cmd/airtuned"
 	say "booting Linux $r"
 	boot
 	boot lockdown=confidentiality
