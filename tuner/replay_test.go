@@ -1,0 +1,124 @@
+package tuner
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"airtuned/recording"
+)
+
+// tape records a loop on the fake kernel and returns the blocks.
+func tape(t *testing.T, policy string, d time.Duration) [][]byte {
+	t.Helper()
+	r := newRig(t, policy)
+	r.run(3*time.Second, 3000, 10, true)
+	w := recording.NewWriter()
+	if err := r.tun.Record(w, "test", r.now); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.tun.Record(recording.NewWriter(), "test", r.now); err != ErrRecorded {
+		t.Errorf("recorded twice: %v", err)
+	}
+	r.run(d, 3000, 10, true)
+	r.tun.StopRecording(recording.NewWriter()) // another's
+	r.run(d, 0, 0, false)
+	r.tun.StopRecording(w)
+	var blocks [][]byte
+	for b := range w.Blocks() {
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// file makes a file of blocks.
+func file(blocks [][]byte) []byte {
+	out := recording.AppendHeader(nil)
+	for _, b := range blocks {
+		out = recording.AppendBlock(out, 0, b)
+	}
+	return recording.AppendEnd(out)
+}
+
+// A recording that follows settings as they change and states as they come.
+func TestReplayFollowsSettings(t *testing.T) {
+	r := newRig(t, "delay")
+	r.run(3*time.Second, 3000, 10, true)
+	w := recording.NewWriter()
+	if err := r.tun.Record(w, "test", r.now); err != nil {
+		t.Fatal(err)
+	}
+	r.run(3*time.Second, 3000, 10, true)
+	if err := r.tun.Reconfigure(testSettings("dql"), r.now); err != nil {
+		t.Fatal(err)
+	}
+	r.run(3*time.Second, 3000, 10, true)
+	r.tun.Hold("measuring")
+	r.run(time.Second, 3000, 10, true)
+	r.tun.Resume(r.now)
+	r.run(3*time.Second, 4000, 10, true)
+	if err := r.tun.Stop("stop"); err != nil {
+		t.Fatal(err)
+	}
+	var blocks [][]byte
+	for b := range w.Blocks() {
+		blocks = append(blocks, b)
+	}
+	in, err := recording.NewReader(bytes.NewReader(file(blocks)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := map[string]int{}
+	policy, states := "", []string{}
+	err = Replay(in, "", func(e *Replayed) error {
+		switch e.Kind {
+		case recording.Policy:
+			policy = e.Policy
+		case recording.State:
+			states = append(states, e.State)
+		case recording.Decide:
+			decided[policy]++
+			if e.Inexact != "" || !recording.Same(e.Decision, e.Again) {
+				t.Errorf("at %v: recorded %+v, now %+v %s", e.At, e.Decision, e.Again, e.Inexact)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if decided["delay"] < 10 || decided["dql"] < 20 {
+		t.Errorf("decisions %v", decided)
+	}
+	if n := len(states); n < 4 || states[n-1] != string(Restored) {
+		t.Errorf("states %v", states)
+	}
+}
+
+// FuzzReplay: whatever a file says, going through it comes to an end.
+func FuzzReplay(f *testing.F) {
+	f.Add([]byte{}, []byte{}, uint8(0))
+	f.Add([]byte{2 << 2, 3}, []byte{6 << 2, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, uint8(9))
+	f.Fuzz(func(t *testing.T, a, b []byte, at uint8) {
+		blocks := tapeOnce(t)
+		i := int(at) % len(blocks)
+		spoilt := append(append(append([][]byte{}, blocks[:i]...), a, b), blocks[i:]...)
+		// One block with a piece of it replaced, besides.
+		cut := len(blocks[i]) / 2
+		spoilt = append(spoilt, append(append(bytes.Clone(blocks[i][:cut]), a...), blocks[i][min(len(blocks[i]), cut+len(a)):]...))
+		in, err := recording.NewReader(bytes.NewReader(file(spoilt)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = Replay(in, "delay", func(*Replayed) error { return nil })
+	})
+}
+
+var taped [][]byte
+
+func tapeOnce(t *testing.T) [][]byte {
+	if taped == nil {
+		taped = tape(t, "delay", time.Second)
+	}
+	return taped
+}
