@@ -21,7 +21,7 @@ SYSUSERSDIR ?= /etc/sysusers.d
 DOCDIR    ?= $(PREFIX)/share/doc/airtuned
 
 PLATFORMS := amd64 arm64 arm mips mipsle riscv64
-FUZZTIME  ?= 10s
+FUZZTIME  ?= 600
 
 .PHONY: all
 all: build
@@ -29,6 +29,30 @@ all: build
 .PHONY: build
 build: ## build ./airtuned
 	$(BUILD) -o airtuned ./cmd/airtuned
+
+.PHONY: web
+web: ## build ./airtuned-web, the page and the metrics
+	$(BUILD) -o airtuned-web ./cmd/airtuned-web
+
+.PHONY: web-demo
+web-demo: web ## the page of a daemon on a simulated radio, at http://localhost:9642 (SCENARIO=crowd)
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(GO) build -o "$$dir/simd" ./lab/simd && { \
+		"$$dir/simd" -socket "$$dir/s" -scenario $(SCENARIO) & \
+		./airtuned-web --socket "$$dir/s"; kill $$!; wait; }
+
+.PHONY: web-test
+web-test: ## click through the page with a browser (chromium)
+	$(GO) -C web/browsertest vet .
+	$(GO) -C web/browsertest test -count=1 .
+
+.PHONY: web-screenshots
+web-screenshots: ## take the pictures of the page into docs/monitoring/; three minutes
+	$(GO) -C web/browsertest test -count=1 -run TestScreenshots . -args -screenshots $(CURDIR)/docs/monitoring
+
+.PHONY: prometheus-test
+prometheus-test: ## have a Prometheus scrape three daemons on simulated radios, and ask it all that the dashboard asks
+	$(GO) test -count=1 ./packaging/prometheus -args -scrape
 
 .PHONY: demo
 demo: build ## show the effect on a simulated radio (DEMO="--scenario slow-host")
@@ -124,6 +148,10 @@ dist/airtuned-linux-%: FORCE
 	@mkdir -p dist
 	GOOS=linux GOARCH=$* GOMIPS=softfloat GOARM=6 $(BUILD) -o $@ ./cmd/airtuned
 
+dist/airtuned-web-linux-%: FORCE
+	@mkdir -p dist
+	GOOS=linux GOARCH=$* GOMIPS=softfloat GOARM=6 $(BUILD) -o $@ ./cmd/airtuned-web
+
 # The binaries run, and say the same everywhere: what differs between machines is
 # the size of int, the order of bytes and the alignment, and all are here.
 QEMU := mips mipsle:mipsel arm arm64:aarch64 riscv64
@@ -158,13 +186,14 @@ IPKS := mips_24kc:mips mipsel_24kc:mipsle arm_cortex-a7_neon-vfpv4:arm arm_corte
 DISTROS := amd64:amd64 arm64:arm64 arm6:arm riscv64:riscv64
 
 .PHONY: dist
-dist: $(PLATFORMS:%=dist/build/%) ## packages for Debian, Fedora, Alpine, OpenWrt, and archives, into dist/
+dist: $(PLATFORMS:%=dist/build/%) $(foreach d,$(DISTROS),dist/build-web/$(lastword $(subst :, ,$(d)))) ## packages for Debian, Fedora, Alpine, OpenWrt, and archives, into dist/
 	@rm -f dist/*.deb dist/*.rpm dist/*.apk dist/*.ipk dist/*.tar.xz
 	@# apk has the scripts' own times.
 	@mkdir -p dist/build/scripts && cp packaging/scripts/*.sh dist/build/scripts/ && \
 		touch -d @$(SOURCE_DATE_EPOCH) dist/build/scripts/*
 	@for pair in $(DISTROS); do for p in deb rpm apk; do \
 		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p $$p -t dist/ || exit; \
+		ARCH=$${pair%:*} BUILD=dist/build-web/$${pair#*:} $(NFPM) -f packaging/web/nfpm.yaml -p $$p -t dist/ || exit; \
 	done; done
 	@for pair in $(IPKS); do \
 		ARCH=$${pair%:*} BUILD=dist/build/$${pair#*:} $(NFPM) -f packaging/nfpm.yaml -p ipk -t dist/ || exit; \
@@ -195,13 +224,20 @@ dist/build/%: dist/airtuned-linux-% build
 	@for shell in bash zsh fish; do ./airtuned completion $$shell >$@/airtuned.$$shell || exit; done
 	@cp LICENSE README.md config.example.yaml $@/
 
+dist/build-web/%: dist/airtuned-web-linux-%
+	@rm -rf $@ && mkdir -p $@
+	@cp $< $@/airtuned-web
+	@gzip -9n <docs/man/airtuned-web.8 >$@/airtuned-web.8.gz
+
 .PHONY: fuzz
-fuzz: ## run each fuzz test for FUZZTIME
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
-			echo "== $$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$dir; \
-		done; \
-	done
+fuzz: ## run every fuzz test, FUZZTIME seconds in all (600)
+	@set -e; $(GO) test -list '^Fuzz' ./... | \
+		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' >.fuzz.list; \
+	trap 'rm -f .fuzz.list' EXIT; \
+	each=$$(( $(FUZZTIME) / $$(wc -l <.fuzz.list) )); \
+	while read -r pkg f; do \
+		echo "== $$pkg $$f, $$each s"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${each}s $$pkg </dev/null; \
+	done <.fuzz.list
 
 # What make built is installed as it is: root often has neither Go nor Git's trust.
 airtuned:
@@ -227,7 +263,7 @@ uninstall: ## remove what install installed
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf airtuned dist
+	rm -rf airtuned airtuned-web dist
 
 .PHONY: help
 help: ## list these targets

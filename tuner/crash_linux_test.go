@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"airtuned/debugfs"
 	"airtuned/tree/treetest"
 )
 
@@ -93,7 +92,7 @@ func TestCrashee(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	j, err := newJournal(env, debugfs.NewPhy(env.Debug, "phy0"), r.Path, r.Index)
+	j, err := newJournal(env, phyOf(env), r.Path, r.Index)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +372,7 @@ func TestNoRoomNoWrite(t *testing.T) {
 			if _, err := TuneOnce(env, r, testSettings("static"), false, t0); err != nil || len(k.writes) == 0 {
 				t.Fatalf("%v, wrote %q", err, k.writes)
 			}
-			j, err := newJournal(env, debugfs.NewPhy(env.Debug, "phy0"), r.Path, r.Index)
+			j, err := newJournal(env, phyOf(env), r.Path, r.Index)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -139,3 +139,6 @@ func detectOne(t *testing.T, env Env, policy string) Radio {
 	}
 	return got[0]
 }
+
+// phyOf is the radio phy0 of a system.
+func phyOf(env Env) *debugfs.Phy { return debugfs.NewPhy(env.Debug, "phy0") }

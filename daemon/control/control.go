@@ -77,6 +77,11 @@ const (
 	idle = 30 * time.Second
 	// send is how long a client may take to accept one whole line.
 	send = 2 * time.Second
+	// pace is the least time between two requests of all users but root, and
+	// perByte what each byte of them and of their answers adds: so they cost the
+	// processor little, whatever they do, and cannot hold up the radios' loops.
+	pace    = 2 * time.Millisecond
+	perByte = time.Microsecond
 	// answer is how long a method may take.
 	answer = 10 * time.Second
 	// Intervals of notifications.

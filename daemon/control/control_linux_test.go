@@ -424,3 +424,60 @@ func FuzzParseRequest(f *testing.F) {
 		}
 	})
 }
+
+// FuzzServer sends anything to a server, in one piece and then in two. Whatever
+// it is, all answers are objects on lines of their own, and the connection ends
+// when the client has said all it had to say.
+func FuzzServer(f *testing.F) {
+	for _, s := range []string{
+		"", "\n", "\n\n\x00", "GET / HTTP/1.1\r\n\r\n", `{"jsonrpc":"2.0","id":1,"method":"status"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"hold","params":{"radio":"phy0"}}` + "\r\n",
+		`{"jsonrpc":"2.0","method":"restore"}` + "\n", `{"jsonrpc":"2.0","id":"a","method":"subscribe","params":{"interval":"1h"}}` + "\n",
+		`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"interval":"-1ns"}}` + "\n[{}]\nnull\n",
+		padded(MaxLine) + "\n", padded(MaxLine+1) + "\n", strings.Repeat("[", 1000) + "\n",
+	} {
+		f.Add([]byte(s), uint16(len(s)/2))
+	}
+	path := filepath.Join(f.TempDir(), "a.sock")
+	l, err := Listen(path, "", quiet)
+	if err != nil {
+		f.Fatal(err)
+	}
+	all := methods()
+	delete(all, "tune") // it takes its time
+	s := Server{Methods: all, Log: quiet}
+	ctx, cancel := context.WithCancel(f.Context())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, l) }()
+	f.Cleanup(func() { cancel(); <-done })
+	f.Fuzz(func(t *testing.T, text []byte, cut uint16) {
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go func() {
+			n := min(int(cut), len(text))
+			_, _ = conn.Write(text[:n])
+			_, _ = conn.Write(text[n:])
+			_ = conn.CloseWrite()
+		}()
+		lines := bufio.NewReaderSize(conn, 2<<20)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				if len(line) > 0 && errors.Is(err, io.EOF) {
+					t.Fatalf("%q has no end", line)
+				}
+				return
+			}
+			var r response
+			if err := json.Unmarshal(line, &r); err != nil || r.Version != version {
+				t.Fatalf("%q to %q: %v", line, text, err)
+			}
+			if (r.Result != nil) == (r.Error != nil) && r.Method == "" {
+				t.Fatalf("%q to %q is neither a result nor an error", line, text)
+			}
+		}
+	})
+}

@@ -52,6 +52,7 @@ type Server struct {
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
+	free  time.Time // when the next request that is paced may be served
 	wg    sync.WaitGroup
 }
 
@@ -84,25 +85,58 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 			continue
 		}
 		pause = time.Millisecond
-		s.admit(ctx, l.Group, nc)
+		if !s.admit(ctx, l.Group, nc) {
+			time.Sleep(pace) // who knocks without end is let in no sooner
+		}
 	}
 }
 
+// wait waits for the turn of a request that is paced; false if ctx ends first.
+func (s *Server) wait(ctx context.Context) bool {
+	s.mu.Lock()
+	now := time.Now()
+	turn := s.free
+	if turn.Before(now) {
+		turn = now
+	}
+	s.free = turn.Add(pace)
+	s.mu.Unlock()
+	if turn == now {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(turn.Sub(now)):
+		return true
+	}
+}
+
+// charge puts the next turn off by what some bytes cost.
+func (s *Server) charge(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); s.free.Before(now) {
+		s.free = now
+	}
+	s.free = s.free.Add(time.Duration(bytes) * perByte)
+}
+
 // admit starts serving a client, or turns it away.
-func (s *Server) admit(ctx context.Context, gid int, nc *net.UnixConn) {
+func (s *Server) admit(ctx context.Context, gid int, nc *net.UnixConn) bool {
 	c := &conn{UnixConn: nc, server: s}
 	refuse := func(err *Error) {
 		// There is room for this much in a new socket's buffer, so this does
 		// not wait; if it would, the client goes without.
 		_ = nc.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-		_ = c.write(response{ID: null, Error: err})
+		_, _ = c.write(response{ID: null, Error: err})
 		nc.Close()
 	}
 	peer, err := peerOf(nc)
 	if err != nil {
 		s.Log.Warn("a control connection was refused", "error", err)
 		nc.Close()
-		return
+		return false
 	}
 	root := peer.UID == 0
 	// A daemon that is not root's, as in a test or a demonstration, belongs to
@@ -110,13 +144,13 @@ func (s *Server) admit(ctx context.Context, gid int, nc *net.UnixConn) {
 	c.mayChange = root || int(peer.UID) == os.Geteuid()
 	if !c.mayChange && !peer.in(gid) {
 		refuse(Errorf(CodeDenied, "not permitted: be root, or a member of the control socket's group"))
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.conns); n >= MaxConns || n >= MaxConns-rootConns && !root {
 		refuse(Errorf(CodeBusy, "too many connections: close some, or try again later"))
-		return
+		return false
 	}
 	if s.conns == nil {
 		s.conns = map[*conn]struct{}{}
@@ -126,6 +160,7 @@ func (s *Server) admit(ctx context.Context, gid int, nc *net.UnixConn) {
 		defer s.forget(c)
 		c.serve(ctx)
 	})
+	return true
 }
 
 func (s *Server) forget(c *conn) {
@@ -169,8 +204,12 @@ func (c *conn) serve(ctx context.Context) {
 
 	lines := bufio.NewReader(c)
 	for {
+		if !c.turn(ctx) {
+			return
+		}
 		c.expect()
 		line, err := readLine(lines)
+		c.charge(len(line))
 		switch {
 		case errors.Is(err, errTooLong):
 			c.fail(null, Errorf(CodeRequest, "a request has at most %d bytes", MaxLine))
@@ -216,6 +255,17 @@ func (c *conn) serve(ctx context.Context) {
 	}
 }
 
+// turn waits until it is the client's turn; false if ctx ends first. Root never
+// waits.
+func (c *conn) turn(ctx context.Context) bool { return c.mayChange || c.server.wait(ctx) }
+
+// charge is the server's for clients that are paced.
+func (c *conn) charge(bytes int) {
+	if !c.mayChange {
+		c.server.charge(bytes)
+	}
+}
+
 // expect sets by when the next line must be there. Subscribers may be silent:
 // whether they live shows when they are written to.
 func (c *conn) expect() {
@@ -235,7 +285,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > MaxLine+1 {
-			return nil, errTooLong
+			return line, errTooLong
 		}
 		line = append(line, part...)
 		switch err {
@@ -369,6 +419,9 @@ func (c *conn) notify(ctx context.Context, status Method, interval time.Duration
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
+		if !c.turn(ctx) {
+			return
+		}
 		if result, err := c.run(ctx, status, nil); err != nil {
 			c.server.Log.Debug("no status for a subscriber", "error", err)
 		} else if c.reply(response{Method: "status", Params: result}) != nil {
@@ -391,16 +444,17 @@ func (c *conn) reply(r response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.SetWriteDeadline(time.Now().Add(send))
-	return c.write(r)
+	n, err := c.write(r)
+	c.charge(n)
+	return err
 }
 
 // write sends one object on a line of its own.
-func (c *conn) write(r response) error {
+func (c *conn) write(r response) (int, error) {
 	r.Version = version
 	b, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = c.Write(append(b, '\n'))
-	return err
+	return c.Write(append(b, '\n'))
 }
