@@ -29,9 +29,8 @@ type Profile struct {
 	Target, Min, Max time.Duration
 	// ThreadedNAPI is auto, on, off or leave.
 	ThreadedNAPI string
-	// PacingShift is the sk_pacing_shift that suits the chip, 0 for the
-	// kernel's own (7, net/mac80211/main.c ieee80211_alloc_hw_nm). No kernel
-	// has a knob for it yet: it is advice.
+	// PacingShift is the tx_sk_pacing_shift that suits the chip, 0 to leave it as
+	// it is: 7 in every kernel (net/mac80211/main.c, ieee80211_alloc_hw_nm).
 	PacingShift int
 	// Why says in a sentence why this chip is treated like this.
 	Why string

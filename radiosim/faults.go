@@ -178,6 +178,13 @@ func (s *Sim) Sleep(station int, asleep bool) {
 	s.starvedChanged()
 }
 
+// SetBlind has the firmware report rates from now on, or no more.
+func (s *Sim) SetBlind(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opt.Blind = on
+}
+
 // HoldMulticast makes the firmware hold so many multicast frames, as it does
 // until the next DTIM beacon while a station sleeps. They have slots in the
 // driver, but no airtime in the books of AQL.

@@ -320,13 +320,19 @@ func detectRadio(env Env, dev sysfs.Device, air airwaves, debugErr error) (Radio
 	}
 	if debugErr == nil || debugfs.CauseOf(debugErr) == debugfs.NotBuilt {
 		r.Queue = detectQueue(env.Debug, phy, r.AQL.Supported)
+		r.Features = detectFeatures(phy, r.Queue.BPF != nil)
+		r.NAPI = r.patchedNAPI()
 	}
 	if dev.IsATH10K() {
 		if dev.Chip == "" {
 			warn(WarnUnknownChip, "an ath10k radio with an id not known here: it gets the default profile")
 		}
 		if dev.Family == "tlv" {
-			warn(WarnAQLBlind, "firmware of %s reports no tx rates: AQL counts no airtime, and its limits do nothing; airtuned observes until it sees otherwise", orElse(dev.Chip, "this family"))
+			next := "airtuned observes until it sees otherwise; " + adviceQueue
+			if r.Features.Has(FeatureQueue) {
+				next = "airtuned limits frames instead (tx_queue_limit) until it sees otherwise"
+			}
+			warn(WarnAQLBlind, "firmware of %s reports no tx rates: AQL counts no airtime, and its limits do nothing; %s", orElse(dev.Chip, "this family"), next)
 		}
 	}
 	r.VirtualTime = debugErr == nil && virtualTime(phy)
@@ -438,6 +444,32 @@ func detectQueue(debug tree.FS, phy *debugfs.Phy, supported *bool) Queue {
 		}
 	}
 	return q
+}
+
+// adviceQueue is what helps where AQL is blind.
+const adviceQueue = "a kernel patch would let it limit frames instead (docs/kernel-patches.md, tx_queue_limit)"
+
+// detectFeatures reads what a patched kernel offers. Frames that BPF counts are
+// no file of the kernel's.
+func detectFeatures(phy *debugfs.Phy, byBPF bool) Features {
+	f := Features{}
+	number := func(name string, read func() (int, error)) {
+		if v, err := read(); err == nil {
+			f[name] = v
+		}
+	}
+	if !byBPF {
+		number(FeaturePending, phy.NumPendingTx)
+		number(FeatureMax, phy.MaxNumPendingTx)
+	}
+	number(FeatureQueue, phy.TxQueueLimit)
+	number(FeaturePacing, phy.TxSkPacingShift)
+	number(FeatureWake, phy.TxWakePercent)
+	number(FeatureThreaded, func() (int, error) {
+		on, err := phy.NapiThreaded()
+		return boolInt(on), err
+	})
+	return f
 }
 
 // queueBPF asks a debugfs that counts frames itself (package bpf).

@@ -22,9 +22,10 @@ const (
 	queueWide = 4
 	// queueJammed is how long nothing may leave for a full queue before the limit
 	// is taken away: firmware keeps frames for a sleeping station, and they count.
-	// It stays away for queuePause.
-	queueJammed = time.Second
-	queuePause  = 30 * time.Second
+	// It stays away for queuePause, and for longer each time.
+	queueJammed   = time.Second
+	queuePause    = 30 * time.Second
+	queuePauseMax = 10 * time.Minute
 )
 
 // frameLimit is what is known of tx_queue_limit.
@@ -38,6 +39,7 @@ type frameLimit struct {
 	negative, stuck, jammed lasting
 	stuckAt                 float64
 	leaked                  bool
+	pause                   time.Duration
 	until                   time.Time // the limit is away
 }
 
@@ -74,8 +76,11 @@ func (t *Tuner) chooseUnit(v verdict, o *policies.Observation) verdict {
 		t.appoint()
 		o.Fresh = true
 	}
-	if on {
+	switch {
+	case on:
 		return t.frames.check(o)
+	case v.action == noEffect && !o.HasQueueLimit && t.settings.closedLoop():
+		v.reason = reasonUnpatched
 	}
 	return v
 }
@@ -101,7 +106,11 @@ func (f *frameLimit) check(o *policies.Observation) verdict {
 	full := f.wrote && o.Frames.Min >= float64(f.limit) && o.Frames.Min == o.Frames.Max
 	if f.jammed.holds(full && o.TxPackets == 0 && wanted(o), o) >= queueJammed {
 		f.jammed = lasting{}
-		f.until = o.Now.Add(queuePause)
+		if o.Now.Sub(f.until) > queuePauseMax {
+			f.pause = 0
+		}
+		f.pause = min(max(2*f.pause, queuePause), queuePauseMax)
+		f.until = o.Now.Add(f.pause)
 		return verdict{backOff, reasonJammed}
 	}
 	return verdict{}

@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"airtuned/policies"
@@ -81,9 +82,12 @@ func (l *lasting) active() bool { return !l.since.IsZero() }
 // ReasonBlind is why a radio is only observed whose AQL counts nothing.
 const ReasonBlind = "AQL counts no airtime under load (the firmware reports no tx rates): limits have no effect"
 
+// reasonUnpatched is the same where the kernel could help.
+const reasonUnpatched = ReasonBlind + "; " + adviceQueue
+
 // Blind reports whether the radio's limits were seen to have no effect, and
 // nothing else bounds its hardware queue.
-func (s Status) Blind() bool { return s.State == Observing && s.Reason == ReasonBlind }
+func (s Status) Blind() bool { return s.State == Observing && strings.HasPrefix(s.Reason, ReasonBlind) }
 
 // check judges one observation.
 func (g *guards) check(o *policies.Observation) verdict {

@@ -66,6 +66,9 @@ func (k knobs) get(name string) (string, error) {
 	case name == knobPacing:
 		shift, err := k.phy.TxSkPacingShift()
 		return strconv.Itoa(shift), err
+	case name == FeatureThreaded:
+		on, err := k.phy.NapiThreaded()
+		return onOff(on), err
 	case strings.HasPrefix(name, knobThreaded):
 		on, err := sysfs.Threaded(k.env.Sys, name[len(knobThreaded):])
 		return onOff(on), err
@@ -122,6 +125,8 @@ func (k knobs) write(name, value string) error {
 			return k.phy.SetTxQueueLimit(int(n))
 		}
 		return k.phy.SetTxSkPacingShift(int(n))
+	case name == FeatureThreaded:
+		return k.phy.SetNapiThreaded(value == "1")
 	case strings.HasPrefix(name, knobThreaded):
 		err := sysfs.SetThreaded(k.env.Sys, k.env.Proc, name[len(knobThreaded):], value == "1")
 		if k.restoring && errors.Is(err, sysfs.ErrThreadNotSeen) {
@@ -194,7 +199,7 @@ func parseLimit(s string) (wlan.Limit, error) {
 // limits reports whether a knob is one of the loop's, which come and go with
 // its decisions. The others are set once.
 func limits(knob string) bool {
-	return !strings.HasPrefix(knob, knobThreaded) && knob != knobPacing
+	return !strings.HasPrefix(knob, knobThreaded) && knob != FeatureThreaded && knob != knobPacing
 }
 
 func onOff(on bool) string {

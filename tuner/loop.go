@@ -79,6 +79,7 @@ type Tuner struct {
 	inForce wlan.Limits // what the kernel had at the last look
 	wrote   bool        // inForce is ours
 	frames  frameLimit
+	pacing  pacing
 	// overrides are the stations that may have limits of their own from us.
 	overrides map[wlan.MAC]struct{}
 
@@ -215,7 +216,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 	t.wrote, t.foreign = false, foreign{}
 	t.told = t.told && t.lasting
 	clear(t.overrides)
-	t.guards, t.referee, t.frames = guards{}, referee{}, frameLimit{}
+	t.guards, t.referee, t.frames, t.pacing = guards{}, referee{}, frameLimit{}, pacing{}
 	t.crashesN = false
 	t.startOver()
 	journal, err := newJournal(t.env, t.phy, t.radio.Path, index)
@@ -232,6 +233,7 @@ func (t *Tuner) begin(index int, now time.Time) {
 	}
 	t.recordPolicy()
 	t.thread(now)
+	t.pace(now)
 }
 
 // refit gives the policy the rails that suit the radio as it is now.
@@ -483,6 +485,7 @@ func (t *Tuner) rescan(now time.Time) {
 		return
 	}
 	t.checkThreshold()
+	t.checkPacing()
 }
 
 // restarted reports whether the firmware was restarted since the last window
@@ -773,11 +776,12 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 	if n, err := t.phy.TxQueueLimit(); keepForeign && t.frames.wrote && err == nil && n != t.frames.limit {
 		t.foreign.queue = true
 	}
+	t.checkPacing()
 	changes, err := t.journal.restore(reason, func(knob string) fate {
 		switch {
 		case limitsOnly && !limits(knob):
 			return later
-		case keepForeign && t.foreign.has(knob):
+		case keepForeign && (t.foreign.has(knob) || t.pacing.taken && knob == knobPacing):
 			return leave
 		}
 		return putBack
@@ -794,6 +798,9 @@ func (t *Tuner) restore(reason string, keepForeign, limitsOnly bool) ([]Change, 
 	}
 	t.noteChanges(reason, changes)
 	t.wrote, t.frames.wrote, t.foreign = false, false, foreign{}
+	if !limitsOnly {
+		t.pacing = pacing{}
+	}
 	clear(t.overrides)
 	if l, err := t.phy.AQLTxqLimit(); err == nil {
 		t.inForce.AC = l.Limits
@@ -855,6 +862,8 @@ func (t *Tuner) Resume(now time.Time) {
 	t.become(Observing, "resumed")
 	t.judge()
 	t.thread(now)
+	t.pacing.taken = false
+	t.pace(now)
 }
 
 // Restore puts the originals back and keeps them until Resume.
@@ -877,6 +886,9 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 		t.log.Info("policy", "from", t.settings.Policy, "to", s.Policy)
 	}
 	t.at = now
+	if s.PacingShift != t.settings.PacingShift {
+		t.pacing.taken = false
+	}
 	t.settings = s
 	t.refit()
 	t.referee = referee{}
@@ -887,6 +899,7 @@ func (t *Tuner) Reconfigure(s Settings, now time.Time) error {
 	t.startOver()
 	t.judge()
 	t.thread(now)
+	t.pace(now)
 	return nil
 }
 

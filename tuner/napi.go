@@ -1,18 +1,39 @@
 package tuner
 
-import "time"
+import (
+	"time"
 
-// threadedPlan lists the interfaces whose NAPI the configuration wants threaded
-// or not: it is tried on every interface, and the kernel's answer told. auto is
-// package host's, which has the evidence.
+	"airtuned/sysfs"
+)
+
+// threadedPlan is what the configuration wants about threaded NAPI: a patched
+// ath10k's own switch, else it is tried on every interface, and the kernel's
+// answer told. auto is package host's, which has the evidence.
 func threadedPlan(r Radio, mode ThreadedMode) []setting {
+	if mode != ThreadedOn && mode != ThreadedOff {
+		return nil
+	}
+	value := onOff(mode == ThreadedOn)
+	if r.Features.Has(FeatureThreaded) {
+		return []setting{{FeatureThreaded, value}}
+	}
 	var plan []setting
-	if mode == ThreadedOn || mode == ThreadedOff {
-		for _, i := range r.Interfaces {
-			plan = append(plan, setting{threadedKnob(i.Name), onOff(mode == ThreadedOn)})
-		}
+	for _, i := range r.Interfaces {
+		plan = append(plan, setting{threadedKnob(i.Name), value})
 	}
 	return plan
+}
+
+// patchedNAPI is the radio's NAPI where a patched ath10k has a switch for it.
+func (r Radio) patchedNAPI() NAPI {
+	on, ok := r.Features[FeatureThreaded]
+	switch {
+	case !ok:
+		return r.NAPI
+	case on == 1:
+		return NAPI{sysfs.NAPIThreaded, true, "ath10k/napi_threaded in debugfs reads 1"}
+	}
+	return NAPI{sysfs.NAPISoftirq, true, "ath10k/napi_threaded in debugfs can switch threads on"}
 }
 
 // thread does what the settings want about threaded NAPI.

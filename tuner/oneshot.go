@@ -37,6 +37,7 @@ func (j *journal) tuneOnce(env Env, r Radio, s Settings, dryRun bool, now time.T
 		return nil, err
 	}
 	changes := j.apply(threadedPlan(r, s.ThreadedNAPI), "threaded_napi: "+string(s.ThreadedNAPI), dryRun)
+	changes = append(changes, j.apply(pacingPlan(r, s), "pacing_shift: "+string(s.PacingShift), dryRun)...)
 	if s.Policy == "observe" {
 		return changes, nil
 	}

@@ -37,7 +37,10 @@ type Radio struct {
 	AQL        AQL         `json:"aql"`
 	Queue      Queue       `json:"queue"`
 	NAPI       NAPI        `json:"napi"`
-	Policy     string      `json:"policy"`
+	// Features are the files of a patched kernel that this radio has, with their
+	// present values: docs/kernel-patches.md.
+	Features Features `json:"features,omitempty"`
+	Policy   string   `json:"policy"`
 	// VirtualTime is set where a station was seen whose airtime is scheduled by
 	// virtual time: Linux 5.14 to 5.19, and backports of it.
 	VirtualTime bool `json:"virtual_time,omitempty"`
@@ -103,6 +106,23 @@ type NAPI struct {
 	Settable bool   `json:"settable"`
 	Reason   string `json:"reason"`
 }
+
+// Features are values by the name of a debugfs file. One that the kernel does not
+// have is not in it.
+type Features map[string]int
+
+// Names of features.
+const (
+	FeaturePending  = "num_pending_tx"
+	FeatureMax      = "max_num_pending_tx"
+	FeatureQueue    = knobQueue
+	FeaturePacing   = knobPacing
+	FeatureThreaded = "napi_threaded"
+	FeatureWake     = "tx_wake_percent"
+)
+
+// Has reports whether the radio has a feature.
+func (f Features) Has(name string) bool { _, ok := f[name]; return ok }
 
 // State is what the daemon does with a radio.
 type State string

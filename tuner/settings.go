@@ -18,6 +18,8 @@ type Settings struct {
 	Min, Max time.Duration
 	// ThreadedNAPI says what to do with /sys/class/net/*/threaded.
 	ThreadedNAPI ThreadedMode
+	// PacingShift is auto, leave, or the tx_sk_pacing_shift to set, 5 to 10.
+	PacingShift PacingShift
 	// Force writes limits even where they are known to have no effect.
 	Force bool
 	// Sample is the time between two looks at the fast files, Window that
@@ -35,6 +37,16 @@ const (
 	ThreadedOn    ThreadedMode = "on"
 	ThreadedOff   ThreadedMode = "off"
 	ThreadedLeave ThreadedMode = "leave"
+)
+
+// PacingShift is the configured wish for tx_sk_pacing_shift: auto is the chip's
+// profile's, leave never touches it, a number is explicit. Empty is leave.
+type PacingShift string
+
+// The wishes that are no number.
+const (
+	PacingAuto  PacingShift = "auto"
+	PacingLeave PacingShift = "leave"
 )
 
 // closedLoop reports whether the policy needs to see what its limits do.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 	"time"
 
 	"airtuned/nl80211"
@@ -142,6 +143,16 @@ func (t *Tuner) Status() Status {
 	s.AQL.ThresholdUs = t.inForce.ThresholdUs
 	if !v.seen {
 		return s
+	}
+	s.Features = maps.Clone(s.Features) // the status is for others
+	if s.Features.Has(FeaturePending) {
+		s.Features[FeaturePending] = int(v.frames.Mean + 0.5)
+	}
+	if s.Features.Has(FeatureQueue) && t.frames.max > 0 {
+		s.Features[FeatureQueue] = t.frames.limit
+	}
+	if shift, err := strconv.Atoi(t.pacing.wrote); err == nil {
+		s.Features[FeaturePacing] = shift
 	}
 	end := v.at
 	s.WindowEnd = &end

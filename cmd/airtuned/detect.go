@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -90,6 +91,9 @@ func printDetection(w io.Writer, d detection) {
 		row("AQL limits", aqlText(t, r.AQL, hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind)))
 		row("queue", queueText(r.Queue))
 		row("NAPI", napiText(r.NAPI))
+		if len(r.Features) > 0 {
+			row("features", featuresText(r.Features))
+		}
 		row("policy", r.Policy)
 		for _, wn := range d.Warnings {
 			if wn.Radio == r.Phy && wn.Message != r.AQL.Reason {
@@ -244,6 +248,15 @@ func queueText(q tuner.Queue) string {
 	return "this kernel does not show it"
 }
 
+// featuresText names what a patched kernel offers, with the present values.
+func featuresText(f tuner.Features) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, f[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
 func napiText(n tuner.NAPI) string {
 	s := n.Mode
 	if n.Settable {
@@ -258,7 +271,8 @@ func napiText(n tuner.NAPI) string {
 // tunable reports whether the daemon would set the limits of any of the radios.
 func tunable(d tuner.Detection) bool {
 	for _, r := range d.Radios {
-		if r.AQL.Writable && r.AQL.Reason == "" && r.Policy != "observe" && !hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind) {
+		blind := hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind) && !r.Features.Has(tuner.FeatureQueue)
+		if r.AQL.Writable && r.AQL.Reason == "" && r.Policy != "observe" && !blind {
 			return true
 		}
 	}

@@ -86,6 +86,7 @@ type Rule struct {
 	Target       *Duration          `json:"target,omitempty" yaml:"target,omitempty"`
 	Limits       Limits             `json:"limits,omitzero" yaml:"limits,omitempty"`
 	ThreadedNAPI tuner.ThreadedMode `json:"threaded_napi,omitempty" yaml:"threaded_napi,omitempty"`
+	PacingShift  tuner.PacingShift  `json:"pacing_shift,omitempty" yaml:"pacing_shift,omitempty"`
 	Force        bool               `json:"force,omitempty" yaml:"force,omitempty"`
 }
 
@@ -173,6 +174,7 @@ func (c Config) SettingsFor(r tuner.Radio) tuner.Settings {
 		Min:          cmp.Or(p.Min, policies.DefaultMin),
 		Max:          cmp.Or(p.Max, policies.DefaultMax),
 		ThreadedNAPI: tuner.ThreadedMode(p.ThreadedNAPI),
+		PacingShift:  tuner.PacingAuto,
 		Sample:       time.Duration(c.Loop.Sample),
 		Window:       time.Duration(c.Loop.Window),
 	}
@@ -206,6 +208,12 @@ func (r Rule) apply(s *tuner.Settings) {
 	}
 	if r.ThreadedNAPI != "" {
 		s.ThreadedNAPI = r.ThreadedNAPI
+	}
+	switch {
+	case r.PacingShift != "":
+		s.PacingShift = r.PacingShift
+	case r.Policy == "observe": // by the user's wish
+		s.PacingShift = tuner.PacingLeave
 	}
 	s.Force = r.Force
 }

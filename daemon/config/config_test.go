@@ -102,7 +102,7 @@ func TestParseErrors(t *testing.T) {
 		want     []string // the beginnings of the errors
 	}{
 		{"unknown section", "sockets: {}", []string{`f.yaml:1:1: unknown key "sockets" in the configuration (allowed: socket, loop, sandbox, host, radios)`}},
-		{"unknown key", "radios:\n- match: {chip: A}\n  polcy: delay\n", []string{`f.yaml:3:3: unknown key "polcy" in a radio's entry (allowed: match, policy, target, limits, threaded_napi, force)`}},
+		{"unknown key", "radios:\n- match: {chip: A}\n  polcy: delay\n", []string{`f.yaml:3:3: unknown key "polcy" in a radio's entry (allowed: match, policy, target, limits, threaded_napi, pacing_shift, force)`}},
 		{"unknown match key", "radios:\n- match: {vendor: A}\n", []string{`f.yaml:2:11: unknown key "vendor" in match (allowed: chip, driver, bus, path, phy, interface)`}},
 		{"unknown policy", "radios:\n- policy: fast\n", []string{`f.yaml:2:11: unknown policy "fast" (allowed: ` + strings.Join(policies.Names(), ", ") + ")"}},
 		{"no unit", "radios:\n- target: 8\n", []string{`f.yaml:2:11: target: `}},
@@ -194,7 +194,7 @@ radios:
 	profile := policies.ProfileFor("QCA9984", "ath10k_pci", "pci")
 	base := tuner.Settings{
 		Policy: profile.Policy, Target: profile.Target, Min: cmp.Or(profile.Min, policies.DefaultMin), Max: cmp.Or(profile.Max, policies.DefaultMax),
-		ThreadedNAPI: tuner.ThreadedMode(profile.ThreadedNAPI), Sample: 20 * time.Millisecond, Window: 200 * time.Millisecond,
+		ThreadedNAPI: tuner.ThreadedMode(profile.ThreadedNAPI), PacingShift: tuner.PacingAuto, Sample: 20 * time.Millisecond, Window: 200 * time.Millisecond,
 	}
 	with := func(change func(*tuner.Settings)) tuner.Settings {
 		s := base
@@ -212,7 +212,7 @@ radios:
 		})},
 		{"first match wins", func(r *tuner.Radio) {
 			r.Interfaces = []tuner.Interface{{Name: "wlan0"}, {Name: "wlan1-1"}}
-		}, with(func(s *tuner.Settings) { s.Policy = "observe" })},
+		}, with(func(s *tuner.Settings) { s.Policy, s.PacingShift = "observe", tuner.PacingLeave })},
 		{"path, and max below the profile's min", func(r *tuner.Radio) {
 			r.Bus, r.Path = "ahb", "devices/pci0/x/0000:02:00.0"
 		}, with(func(s *tuner.Settings) {

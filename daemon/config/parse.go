@@ -262,6 +262,9 @@ func (p *parser) rule(n *yaml.Node, r *Rule) {
 		key{"threaded_napi", func(n *yaml.Node) {
 			p.oneOf(n, "threaded_napi", threadedModes, (*string)(&r.ThreadedNAPI))
 		}},
+		key{"pacing_shift", func(n *yaml.Node) {
+			p.oneOf(n, "pacing_shift", pacingShifts, (*string)(&r.PacingShift))
+		}},
 		key{"force", func(n *yaml.Node) { p.boolean(n, "force", &r.Force) }})
 	if r.Limits.Max != 0 && r.Limits.Min > r.Limits.Max {
 		p.errorf(minAt, "min %v is greater than max %v", r.Limits.Min, r.Limits.Max)
@@ -271,6 +274,8 @@ func (p *parser) rule(n *yaml.Node, r *Rule) {
 var threadedModes = []string{
 	string(tuner.ThreadedAuto), string(tuner.ThreadedOn), string(tuner.ThreadedOff), string(tuner.ThreadedLeave),
 }
+
+var pacingShifts = []string{string(tuner.PacingAuto), string(tuner.PacingLeave), "5", "6", "7", "8", "9", "10"}
 
 func (p *parser) match(n *yaml.Node, m *Match) {
 	if t := target(n); isNull(t) || t.Kind == yaml.MappingNode && len(t.Content) == 0 {

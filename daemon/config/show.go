@@ -28,6 +28,7 @@ type Profile struct {
 	Target       Duration `json:"target" yaml:"target"`
 	Limits       Limits   `json:"limits,omitzero" yaml:"limits,omitempty,flow"`
 	ThreadedNAPI string   `json:"threaded_napi" yaml:"threaded_napi"`
+	PacingShift  int      `json:"pacing_shift,omitempty" yaml:"pacing_shift,omitempty"`
 	Static       Static   `json:"static" yaml:"static,flow"`
 	Why          string   `json:"why" yaml:"why"`
 }
@@ -48,9 +49,9 @@ func (c Config) Effective() Effective {
 		e.Profiles = append(e.Profiles, Profile{
 			Name: p.Name, Chips: p.Chips, Drivers: p.Drivers, Buses: p.Buses,
 			Policy: p.Policy, Target: Duration(p.Target), Limits: Limits{Duration(p.Min), Duration(p.Max)},
-			ThreadedNAPI: p.ThreadedNAPI,
-			Static:       Static{micros(be.LowUs), micros(be.HighUs), micros(p.Static.ThresholdUs)},
-			Why:          p.Why,
+			ThreadedNAPI: p.ThreadedNAPI, PacingShift: p.PacingShift,
+			Static: Static{micros(be.LowUs), micros(be.HighUs), micros(p.Static.ThresholdUs)},
+			Why:    p.Why,
 		})
 	}
 	return e
