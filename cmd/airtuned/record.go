@@ -25,7 +25,7 @@ func newRecord(a *app) *cobra.Command {
 Ctrl-C or for --duration. A reading that failed is in it with its error. It costs
 each loop one window of 200 ms at the beginning and the end, and never waits; what
 cannot be stored in time is counted. A minute of one radio takes some 200 kB, and
-xz halves that.
+xz makes a fifth of that.
 
 The file has the addresses of stations in it.`,
 		Example: `  sudo airtuned record evening.rec
