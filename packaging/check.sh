@@ -29,11 +29,12 @@ shell() {
 }
 
 list_deb() {
+	local dir=$work/${1##*/}
 	dpkg-deb --fsys-tarfile "$1" | tar -tvf - | files
-	dpkg-deb --control "$1" "$work/deb"
-	echo "conffiles: $(paste -sd' ' "$work/deb/conffiles")"
-	echo "scripts: $(cd "$work/deb" && echo post* pre*)"
-	shell "$work/deb"/{postinst,prerm,postrm}
+	dpkg-deb --control "$1" "$dir"
+	echo "conffiles: $(paste -sd' ' "$dir/conffiles")"
+	echo "scripts: $(cd "$dir" && echo post* pre*)"
+	shell "$dir"/{postinst,prerm,postrm}
 }
 
 list_rpm() {
@@ -44,11 +45,12 @@ list_rpm() {
 
 list_apk() {
 	# Three tars, of which only the last has its end.
-	mkdir "$work/apk"
-	tar -C "$work/apk" --warning=no-unknown-keyword --ignore-zeros -xzf "$1" .PKGINFO .post-install .pre-deinstall .post-deinstall
+	local dir=$work/${1##*/}
+	mkdir "$dir"
+	tar -C "$dir" --warning=no-unknown-keyword --ignore-zeros -xzf "$1" .PKGINFO .post-install .pre-deinstall .post-deinstall
 	tar --warning=no-unknown-keyword --ignore-zeros -tvzf "$1" | files | grep -v ' /\.'
 	echo "scripts: .post-install .pre-deinstall .post-deinstall"
-	shell "$work"/apk/.*install
+	shell "$dir"/.*install
 }
 
 list_ipk() {
@@ -80,8 +82,11 @@ check() {
 update=
 [[ ${1:-} != --update ]] || update=yes
 check deb deb dist/airtuned_*_amd64.deb
-check rpm rpm dist/airtuned-*.x86_64.rpm
+check rpm rpm dist/airtuned-[0-9]*.x86_64.rpm
 check apk apk dist/airtuned_*_x86_64.apk
+check deb web-deb dist/airtuned-web_*_amd64.deb
+check rpm web-rpm dist/airtuned-web-*.x86_64.rpm
+check apk web-apk dist/airtuned-web_*_x86_64.apk
 check ipk ipk dist/airtuned_*_mips_24kc.ipk
 check ipk luci dist/luci-app-airtuned_*_all.ipk
 

@@ -150,6 +150,31 @@ pid=$(property MainPID)
 ok "an upgrade" dpkg -i "$deb"
 ok "keeps the configuration" is "$good" cat /etc/airtuned.yaml
 ok "and starts the new program" soon restarted
+
+# The page, where its package is there: ask PATH [HOST] prints the answer.
+ask() (
+	exec 3<>/dev/tcp/127.0.0.1/9642 || exit
+	printf 'GET %s HTTP/1.0\r\nHost: %s\r\n\r\n' "$1" "${2:-localhost}" >&3
+	cat <&3
+)
+says() { ask "$2" "${3:-localhost}" | grep -q "$1"; }
+if [[ -e ${deb%.deb}-web.deb ]]; then
+	ok "web: dpkg installs it" dpkg -i "${deb%.deb}-web.deb"
+	ok "web: it sees the daemon" soon says '^ok' /healthz
+	user=$(stat -c %u "/proc/$(systemctl show -p MainPID --value airtuned-web)")
+	ok "web: as a user of its own ($user)" test "$user" -ge 61184
+	ok "web: metrics" says '^airtuned_up 1' /metrics
+	[[ ! $radio ]] || ok "web: of the radio" soon says '^airtuned_radio_info{.*phy="phy0"' /metrics
+	ok "web: the page" says '<title>airtuned</title>' /
+	ok "web: by its own names alone" says '421 Misdirected' / evil.example
+	systemctl stop airtuned
+	ok "web: it says that the daemon is away" soon says 'HTTP/1.0 503' /healthz
+	systemctl start airtuned
+	ok "web: and finds the next one" soon says '^ok' /healthz
+	ok "web: exposure is at most 1.5" systemd-analyze security --threshold=15 airtuned-web.service
+	echo "      $(systemd-analyze security airtuned-web.service | tail -n 1)"
+	ok "web: dpkg purges it" dpkg -P airtuned-web
+fi
 userdel member
 userdel stranger
 ok "dpkg purges it" dpkg -P airtuned

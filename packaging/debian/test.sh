@@ -6,6 +6,8 @@
 #
 #   test.sh DEB [RELEASE]    RELEASE: bookworm (default), trixie, ...
 #
+# airtuned-web is tested, too, where its package is beside DEB.
+#
 # It needs root, debootstrap and Debian's mirror (else it exits with 77); the root
 # file system is kept in AIRTUNED_DEBIAN_CACHE (default ~/.cache/airtuned/debian).
 
@@ -35,6 +37,7 @@ trap 'rm -rf "$work"' EXIT
 root=$work/root
 cp -a "$cache/$release" "$root"
 cp "$deb" "$root/root/airtuned.deb"
+cp "${deb/airtuned_/airtuned-web_}" "$root/root/airtuned-web.deb" 2>/dev/null || true
 cp packaging/debian/inside.sh "$root/root/"
 cat >"$root/etc/systemd/system/test.service" <<'EOF'
 [Unit]
