@@ -231,13 +231,13 @@ dist/build-web/%: dist/airtuned-web-linux-%
 
 .PHONY: fuzz
 fuzz: ## run every fuzz test, FUZZTIME seconds in all (600)
-	@set -e; $(GO) test -list '^Fuzz' ./... | \
-		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' >.fuzz.list; \
-	trap 'rm -f .fuzz.list' EXIT; \
-	each=$$(( $(FUZZTIME) / $$(wc -l <.fuzz.list) )); \
+	@set -e; list=$$(mktemp); trap 'rm -f "$$list"' EXIT; \
+	$(GO) test -list '^Fuzz' ./... | \
+		awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }' >$$list; \
+	each=$$(( $(FUZZTIME) / $$(wc -l <$$list) )); \
 	while read -r pkg f; do \
 		echo "== $$pkg $$f, $$each s"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $${each}s $$pkg </dev/null; \
-	done <.fuzz.list
+	done <$$list
 
 # What make built is installed as it is: root often has neither Go nor Git's trust.
 airtuned:

@@ -213,14 +213,15 @@ func TestAbuse(t *testing.T) {
 	}
 
 	const lasts = 2 * time.Second
-	goroutines := runtime.NumGoroutine()
-	before := openFiles(t)
 	count := func() int64 {
 		n := samples.Load()
 		time.Sleep(lasts)
 		return samples.Load() - n
 	}
-	var worst, calls float64
+	count() // by now the loops have all of their files open
+	goroutines := runtime.NumGoroutine()
+	before := openFiles(t)
+	var best, calls float64
 	for try := range 3 { // the machine may be busy with something else
 		quiet := count()
 		abuse, relent := context.WithCancel(ctx)
@@ -271,17 +272,17 @@ func TestAbuse(t *testing.T) {
 			c.Close()
 		}
 		mu.Unlock()
-		worst, calls = float64(busy)/float64(quiet), float64(dialled)
+		best, calls = max(best, float64(busy)/float64(quiet)), float64(dialled)
 		t.Logf("try %d: %d samples without, %d with %d connections by nobody; heap %d KiB", try, quiet, busy, dialled, mem.HeapInuse>>10)
 		if mem.HeapInuse > 64<<20 {
 			t.Errorf("%d bytes of heap", mem.HeapInuse)
 		}
-		if worst > 0.9 {
+		if best > 0.9 {
 			break
 		}
 	}
-	if worst < 0.8 {
-		t.Errorf("the loops came round %.0f %% as often as without abuse", 100*worst)
+	if best < 0.8 {
+		t.Errorf("the loops came round %.0f %% as often as without abuse", 100*best)
 	}
 	if calls < 1000 {
 		t.Errorf("only %v connections were tried", calls)
