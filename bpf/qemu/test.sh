@@ -95,7 +95,7 @@ build_modules() {
 # boot OPTION... runs what is in $work/root and prints what it says.
 boot() {
 	(cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
-	timeout 300 nice qemu-system-x86_64 -M pc -cpu max -m 768 -smp 2 -accel tcg -nographic -no-reboot -nic none \
+	timeout 600 nice qemu-system-x86_64 -M pc -cpu max -m 768 -smp 2 -accel tcg -nographic -no-reboot -nic none \
 		-kernel "$tree"/boot/vmlinuz-* -initrd "$work/initrd" \
 		-append "console=ttyS0 panic=-1 quiet loglevel=2 rdinit=/init $*" </dev/null | tr -d '\r' | tee "$work/console" |
 		sed -n 's/^.*=== RUN/=== RUN/; /^=== RUN/,/^exit code/p'
