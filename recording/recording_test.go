@@ -339,6 +339,37 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// Texts of files that nobody reads any more are not kept for ever.
+func TestKept(t *testing.T) {
+	m := memory{}
+	w := NewWriter()
+	w.Begin(nil, t0)
+	fs := w.Tree(m)
+	buf := make([]byte, 64<<10)
+	n := 0
+	for ; !w.Behind(); n++ {
+		name := fmt.Sprint("station", n)
+		m[name] = strings.Repeat("x", 60<<10)
+		f, err := fs.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = f.ReadFresh(buf)
+		select {
+		case b := <-w.Blocks():
+			w.Recycle(b)
+		default:
+		}
+	}
+	if kept := n * 60 << 10; kept < maxKept || kept > maxKept+128<<10 {
+		t.Errorf("begins anew after %d bytes", kept)
+	}
+	w.Begin(nil, t0)
+	if w.Behind() {
+		t.Error("and at once again")
+	}
+}
+
 // A loop that is not recorded has no Writer.
 func TestNoWriter(t *testing.T) {
 	var w *Writer
