@@ -42,6 +42,7 @@ type Host struct {
 	told      bool // a command or a foreign write decides the state
 	state     tuner.State
 	reason    string
+	said      string // the last reason that was logged
 	saturated []int
 }
 
@@ -145,13 +146,14 @@ func (h *Host) Step(now time.Time) {
 }
 
 // become changes state and reason, and logs why nothing can be done about a
-// saturated CPU.
+// saturated CPU, though not each time it is.
 func (h *Host) become(s tuner.State, reason string) {
 	if s == h.state && reason == h.reason {
 		return
 	}
 	h.state, h.reason = s, reason
-	if s == tuner.Observing && len(h.saturated) > 0 && reason != "" {
+	if s == tuner.Observing && len(h.saturated) > 0 && reason != "" && reason != h.said {
+		h.said = reason
 		h.log.Info("observing", "reason", reason)
 	}
 }
@@ -168,7 +170,7 @@ func (h *Host) do(a *placement.Action, now time.Time) {
 		h.senses.links = h.senses.find(h.settings, h.radios)
 		h.place(now)
 	}
-	if _, ok := h.knobs[a.ID]; !ok {
+	if _, ok := h.knobs[a.ID]; !ok && h.placement.InForce(a.ID) {
 		h.knobs[a.ID] = nil // threads that are yet to come
 	}
 }

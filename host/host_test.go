@@ -425,6 +425,24 @@ func TestNoNAPI(t *testing.T) {
 	m.untouched()
 }
 
+// Where a thread cannot be placed, it does not stay.
+func TestCannotPlace(t *testing.T) {
+	m := newMachine(t)
+	m.env.Place = func(int, []int) error { return unix.EPERM }
+	h := m.host()
+	m.run(h, func() bool { return m.get("/sys/class/net/eth0/queues/rx-0/rps_cpus") == "00000000,0000000e" })
+	if got := m.get("/sys/class/net/eth0/threaded"); got != "0" {
+		t.Errorf("threaded is %s", got)
+	}
+	if got := h.Status(); len(got.Changes) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if err := h.Stop("stop"); err != nil {
+		t.Error(err)
+	}
+	m.untouched()
+}
+
 // An interface that goes takes its values with it.
 func TestInterfaceGoes(t *testing.T) {
 	m := newMachine(t)
