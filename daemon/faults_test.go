@@ -141,7 +141,7 @@ const phaseLasts = 1900 * time.Millisecond
 
 const (
 	sweepConfig  = "loop: {sample: 100ms, window: 200ms}\nradios: [{policy: static}]\n"
-	sweepConfig2 = "loop: {sample: 100ms, window: 200ms}\nradios: [{policy: static, limits: {min: 4ms}}]\n"
+	sweepConfig2 = "loop: {sample: 100ms, window: 200ms}\nradios: [{policy: delay, limits: {min: 4ms}}]\n"
 )
 
 // point is an operation of a life: the nth of its kind in its phase.

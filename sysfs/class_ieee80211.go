@@ -215,6 +215,9 @@ func readDevice(sys tree.FS, phy string, netdevs map[string][]string) (Device, e
 // without a device is its own.
 func deviceOf(sys tree.FS, dir string) (string, error) {
 	dev, err := resolve(sys, dir+"/device")
+	if err == nil && dev == dir+"/device" {
+		return "", fmt.Errorf("%s is no link to a device", tree.Join(sys, dev))
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return dev, err
 	}

@@ -233,6 +233,8 @@ func TestDevicesPartly(t *testing.T) {
 		"dangling": {"class/ieee80211/phy1": "->../../devices/gone/ieee80211/phy1"},
 		"dangling device": {"class/ieee80211/phy1": "->../../devices/virtual/ieee80211/phy1",
 			"devices/virtual/ieee80211/phy1/device": "->../../../gone"},
+		"no link": {"class/ieee80211/phy1": "->../../devices/virtual/ieee80211/phy1",
+			"devices/virtual/ieee80211/phy1/device/vendor": "0x168c\n"},
 	} {
 		sys := radio(t, change)
 		got, err := Devices(sys)
