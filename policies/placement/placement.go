@@ -429,7 +429,7 @@ func (p *Policy) judge(o *Observation, d Decision) Decision {
 			return l.Name == t.action.Link && slices.ContainsFunc(l.Threads, func(t Thread) bool { return t.Ticks > 0 })
 		})
 		wait := settleFor
-		if !t.ran {
+		if !t.ran && p.figures(t.action.Link).bytesPerS >= t.before.bytesPerS/2 {
 			wait = switchWithin
 		}
 		if t.settled = o.Now.Sub(t.since) >= wait; t.settled {
@@ -456,7 +456,11 @@ func (p *Policy) judge(o *Observation, d Decision) Decision {
 		return d
 	}
 	d.Undo = t.action.ID
-	if lost && after.bytesPerS < t.before.bytesPerS/2 && len(p.spare()) == p.cpus() {
+	// No change takes nine tenths of the traffic. With half, it is the machine that
+	// tells whether there is more to do.
+	ended := after.bytesPerS < t.before.bytesPerS/10 ||
+		after.bytesPerS < t.before.bytesPerS/2 && len(p.spare()) == p.cpus()
+	if ended {
 		d.Reason = "the load ended before it could be told whether this helps: " + what
 		p.setRest(t.action.ID, rest{o.Now.Add(againAfter), p.rests[t.action.ID].times})
 	} else {

@@ -246,10 +246,14 @@ func TestUndoesWhatDoesNotHelp(t *testing.T) {
 func TestLoadEnds(t *testing.T) {
 	m := newMachine(t, drowning, resting)
 	m.does("threads/eth0")
-	m.threads(1, 1)
+	m.threads(0, 1) // and it has never run
 	m.cpus(resting, resting)
 	m.o.Links[0].Bytes = 1000
+	start := m.now
 	m.undoes("threads/eth0", "the load ended")
+	if after := m.now.Sub(start); after > 4*holdFor {
+		t.Errorf("undone after %v, though there is nothing to wait for", after)
+	}
 	m.cpus(drowning, resting)
 	m.o.Links[0] = Link{Name: "eth0", Threaded: "threaded/eth0", Bytes: 100e6}
 	if d, after := m.run(restFor); d.Do == nil || after < againAfter-time.Second || after > againAfter+2*holdFor {
