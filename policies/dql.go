@@ -81,11 +81,13 @@ func (d *dql) Decide(o *Observation) Decision {
 		if o.FramesMax > 0 {
 			w.max = max(float64(o.FramesMax), dqlMinFrames)
 		}
-		if d.drain.perS > 0 {
+		if d.drain.alone = o.Active() <= 1; d.drain.alone && d.drain.perS > 0 {
 			w.max = min(w.max, max(d.drain.perS*d.airtime.max/1e6, drainLeast))
 		}
 	}
 	w.reweigh(math.Exp(d.meter.shift))
+	foreign := d.unit == frames && (o.QueueLimit != int(w.limit) || o.Frames.Min > w.limit)
+	odd := d.unit == frames && !o.Fresh && !foreign && (o.demand() && w.settle <= 0 || d.drain.rose(o)) && d.drain.odd(o)
 	reason := "holding"
 	switch {
 	case o.Fresh:
@@ -102,17 +104,17 @@ func (d *dql) Decide(o *Observation) Decision {
 		w.ramp, w.searching = false, false
 	case d.meter.stepped:
 		w.forget(o.Now) // frames may be a hundred times as long
+	case odd:
+		if d.drain.changed(o, w) {
+			reason = "the link has another rate"
+		}
 	case d.unit == frames && d.drain.standing(o, w):
 		reason = "nothing waits but in the driver: shrinking to what is there"
 	case !o.demand():
 		w.pause(o.Now) // ovlimit == 0
-	case d.unit == frames && (o.QueueLimit != int(w.limit) || o.Frames.Min > w.limit),
+	case foreign,
 		d.unit != frames && !inForce(o, d.airtime.us()):
 		// Not our limit, or not yet: nothing to learn.
-	case d.unit == frames && w.settle <= 0 && d.drain.odd(o):
-		if d.drain.changed(o, w) {
-			reason = "the link has another rate"
-		}
 	default:
 		reason = w.observe(o, level, delivered)
 	}
@@ -163,9 +165,14 @@ func frameLevel(o *Observation) level {
 // nothing tells a station's rate, and a limit of frames that was right is a
 // hundred times too much or too little on a link that is a hundred times as slow
 // or fast: steps of a few per cent would take minutes.
+//
+// It is used while one station is active. Among several that get as many frames
+// each, how many leave depends on the limit: a small one leaves firmware nothing to
+// choose from, so that a slow station has the air of all.
 type drain struct {
-	perS float64 // 0 if unknown
-	odds int     // windows in a row that were far from it
+	alone bool
+	perS  float64 // 0 if unknown
+	odds  int     // windows in a row that were far from it
 	// stood is the number of windows in a row in which the queue was below the limit
 	// and never empty.
 	stood int
@@ -193,8 +200,8 @@ func (w *windows) startAt(perS float64) float64 {
 
 // start sets the limit by what leaves a queue that may still be filling.
 func (d *drain) start(o *Observation, w *windows) {
-	*d = drain{}
-	if o.Frames.N == 0 || o.Window <= 0 {
+	*d = drain{alone: d.alone}
+	if !d.alone || o.Frames.N == 0 || o.Window <= 0 {
 		return
 	}
 	perS := (float64(o.TxPackets) - (o.Frames.Max - o.Frames.Min)) / o.Window.Seconds()
@@ -203,11 +210,20 @@ func (d *drain) start(o *Observation, w *windows) {
 	}
 }
 
+// rose reports whether far more leaves than the link could take. That needs no
+// demand above the driver, which TCP that has shrunk is slow to build.
+func (d *drain) rose(o *Observation) bool {
+	return d.perS > 0 && float64(o.TxBytes)/mtuBytes/o.Window.Seconds() > drainStep*d.perS
+}
+
 // odd takes in a window at a limit that acts, and reports whether it is far from
 // those before.
 func (d *drain) odd(o *Observation) bool {
 	perS := float64(o.TxBytes) / mtuBytes / o.Window.Seconds()
 	switch {
+	case !d.alone:
+		*d = drain{}
+		return false
 	case perS <= 0:
 	case d.perS == 0:
 		d.perS = perS
@@ -227,9 +243,14 @@ func (d *drain) changed(o *Observation, w *windows) bool {
 		return false
 	}
 	perS := float64(o.TxBytes) / mtuBytes / o.Window.Seconds()
-	*d = drain{perS: perS}
 	w.forget(o.Now)
-	w.limit = w.startAt(perS)
+	if perS > d.perS { // as far as the limit allowed
+		*d = drain{alone: true}
+		w.limit = max(w.limit, dqlStartFrames)
+	} else {
+		*d = drain{alone: true, perS: perS}
+		w.limit = w.startAt(perS)
+	}
 	w.changed(o.Now)
 	return true
 }

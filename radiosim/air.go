@@ -250,7 +250,9 @@ func (s *Sim) txEnd() {
 
 func (s *Sim) downEnd(st *station) {
 	a := &s.air
-	s.registerAirtime(&st.txq[a.ac], int32(a.duration/us))
+	if !s.opt.Blind {
+		s.registerAirtime(&st.txq[a.ac], int32(a.duration/us))
+	}
 	if st.ppdus++; st.ppdus >= rateReport || st.reportedKbps == 0 {
 		st.ppdus = 0
 		st.rateSeen = st.kbps

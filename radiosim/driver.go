@@ -121,6 +121,9 @@ func (s *Sim) service() {
 		p := &s.packets.all[i]
 		t := s.flows[p.flow].txq
 		s.completePending(t, p)
+		if s.opt.Blind { // ath10k_mac_update_airtime: 6 Mb/s if the rate is not known
+			s.registerAirtime(t, (p.skbBytes()+38)*8*10/60+100)
+		}
 		s.stats.residency(s.now - p.pushed)
 		s.packets.put(i)
 		s.drv.pending--

@@ -163,9 +163,6 @@ func (s *Sim) txDequeue(t *txq) int32 {
 // registerAirtime books airtime a station has used
 // (ieee80211_sta_register_airtime).
 func (s *Sim) registerAirtime(t *txq, us int32) {
-	if s.opt.Blind {
-		return // ath10k_mac_update_airtime without a rate
-	}
 	a := &t.sta.airtime[t.ac]
 	a.tx += uint64(us)
 	if s.airtimeFlags&airtimeUseTx != 0 && s.now-t.lastActive <= airtimeActive {
