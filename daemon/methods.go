@@ -32,7 +32,7 @@ type changes struct {
 //	status                    {version, uptime_s, config_error, radios: [status], host}
 //	radios                    {radios: [as detected], warnings}
 //	history {radio?}          {radios: [{path, columns, windows}]}
-//	policy  {radio?, policy?} {radios: [{path, phy, policy}], policies}; setting one is a change
+//	policy  {radio?, policy?, for?} {radios: [{path, phy, policy}], policies}; setting one is a change
 //	tune    {radio?, policy?, dry_run?}  {changes}; holds the radio until resume
 //	hold    {radio?, reason?} {}
 //	resume  {radio?}          {}
@@ -204,6 +204,7 @@ func (d *daemon) callPolicy(ctx context.Context, c control.Call) (any, error) {
 	var p struct {
 		selector
 		Policy string `json:"policy"`
+		For    string `json:"for"`
 	}
 	if err := c.Decode(&p); err != nil {
 		return nil, err
@@ -211,7 +212,11 @@ func (d *daemon) callPolicy(ctx context.Context, c control.Call) (any, error) {
 	if err := checkPolicy(p.Policy); err != nil {
 		return nil, err
 	}
-	if p.Policy != "" && !c.MayChange {
+	loan, err := parseLoan(p.Policy, p.For)
+	if err != nil {
+		return nil, err
+	}
+	if (p.Policy != "" || p.For != "") && !c.MayChange {
 		return nil, control.Errorf(control.CodeDenied, "changing the policy is for root only")
 	}
 	radios, err := d.pick(ctx, p.Radio)
@@ -230,7 +235,11 @@ func (d *daemon) callPolicy(ctx context.Context, c control.Call) (any, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range radios {
-		if p.Policy != "" {
+		switch {
+		case p.For != "":
+			d.lend(r, p.Policy, loan)
+		case p.Policy != "":
+			r.endLoan()
 			r.policy = p.Policy
 			r.configure(r.want)
 		}

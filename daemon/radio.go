@@ -50,6 +50,8 @@ type radio struct {
 	seen   place          // where it was at the latest look
 	want   tuner.Settings // what was last sent to the loop
 	policy string         // set by command, until the next reload
+	lent   string         // the same, until the loan ends; it goes first
+	loan   *time.Timer    // ends it
 	goneAt time.Time      // zero while it is there
 	cancel context.CancelFunc
 }

@@ -52,6 +52,7 @@ func (d *daemon) reload(why string) error {
 	d.config, d.refused = c, ""
 	for _, r := range d.radios {
 		r.policy = ""
+		r.endLoan()
 		if r.goneAt.IsZero() {
 			r.configure(c.SettingsFor(r.last.Load().Radio))
 		}

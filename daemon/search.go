@@ -199,6 +199,9 @@ func (r *radio) configure(s tuner.Settings) {
 	if r.policy != "" {
 		s.Policy = r.policy
 	}
+	if r.lent != "" {
+		s.Policy = r.lent
+	}
 	if s != r.want {
 		r.want = s
 		r.settings.Store(&s)

@@ -134,7 +134,7 @@ Start with "airtuned demo" (any machine, no hardware) or "airtuned detect".`,
 	})
 	root.AddCommand(
 		newDemo(a), newDetect(a), newStatus(a), newTop(a), newMetrics(a),
-		newRecord(a), newReplay(a),
+		newCompare(a), newRecord(a), newReplay(a),
 		newRun(a), newTune(a), newRestore(a), newResume(a), newReload(a), newConfig(a),
 		newReport(a), newVersion(a), newCompletion(a),
 	)
@@ -152,7 +152,7 @@ func kind(flagType string) string {
 		return "true or false"
 	case "duration":
 		return "a time with its unit, like 20s"
-	case "uint64":
+	case "uint64", "int":
 		return "a whole number from 0 on"
 	}
 	return "a " + flagType
