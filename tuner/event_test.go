@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"airtuned/policies"
 	"airtuned/wlan"
 )
 
@@ -101,5 +102,26 @@ func TestTotals(t *testing.T) {
 	r.run(time.Second, 3000, 10, true)
 	if now := r.tun.Status().Total; now.TxPackets <= again.TxPackets {
 		t.Errorf("total %+v did not grow from %+v", now, again)
+	}
+}
+
+// The mean is Little's law over the last second, not the mean of windows of which
+// some carried next to nothing.
+func TestResidency(t *testing.T) {
+	var v view
+	window := func(frames float64, packets uint64) {
+		v.note(&policies.Observation{
+			Window: 200 * time.Millisecond, TxPackets: packets, Frames: policies.Gauge{N: 10, Mean: frames},
+		})
+	}
+	window(1000, 10) // more than a second ago
+	for range 4 {
+		window(100, 10000) // 2 ms each
+	}
+	window(100, 100) // 200 ms
+	window(0, 0)     // nothing is known of this one
+	// 5 windows with 100 frames in them, and 40100 packets through.
+	if got, want := v.residencyStatus(), (ResidencyStatus{Mean: 2494, P50: 2000, P95: 20_000_000, P99: 20_000_000}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

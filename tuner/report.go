@@ -174,8 +174,8 @@ type PendingStatus struct {
 }
 
 // ResidencyStatus is the time frames spent in the hardware queue, in
-// microseconds, by Little's law over the last window; the percentiles over the
-// last minute of windows.
+// microseconds, by Little's law: the mean over the last second of windows with
+// traffic, the percentiles of the windows of the last minute of them.
 type ResidencyStatus struct {
 	Mean int64 `json:"mean"`
 	P50  int64 `json:"p50"`

@@ -34,7 +34,8 @@ type view struct {
 	total     Totals // without what senses has counted
 	stations  []policies.Station
 
-	residency  [residencyWindows]int64 // us, a ring
+	residency  [residencyWindows]int64  // us, a ring
+	packets    [residencyWindows]uint64 // sent in the same windows
 	residencyN int
 
 	// Where there is no debugfs, from netlink station dumps.
@@ -57,6 +58,7 @@ func (v *view) note(o *policies.Observation) {
 	v.stations = append(v.stations[:0], o.Stations...)
 	if us := residencyUs(o); us > 0 {
 		v.residency[v.residencyN%residencyWindows] = us
+		v.packets[v.residencyN%residencyWindows] = o.TxPackets
 		v.residencyN++
 	}
 }
@@ -212,7 +214,14 @@ func (v *view) residencyStatus() ResidencyStatus {
 	}
 	sorted := slices.Sorted(slices.Values(v.residency[:n]))
 	at := func(percent int) int64 { return sorted[(n*percent-1)/100] }
-	return ResidencyStatus{Mean: v.residency[(v.residencyN-1)%residencyWindows], P50: at(50), P95: at(95), P99: at(99)}
+	// One window alone is much noise: packets come in bursts.
+	var sum, packets float64
+	for i := range min(n, max(1, int(time.Second/v.window))) {
+		k := (v.residencyN - 1 - i) % residencyWindows
+		sum += float64(v.residency[k]) * float64(v.packets[k])
+		packets += float64(v.packets[k])
+	}
+	return ResidencyStatus{Mean: int64(sum/packets + 0.5), P50: at(50), P95: at(95), P99: at(99)}
 }
 
 func kbps(bytes uint64, window time.Duration) uint64 {
