@@ -322,7 +322,7 @@ func (w *Writer) source(name string) *source {
 
 // item begins a reading.
 func (w *Writer) item(s *source, what uint64) {
-	d := s.id - w.last - 1
+	d := int64(s.id - w.last - 1)
 	w.last = s.id
 	w.uvarint(uint64(d<<1^d>>63)<<itemBits | what)
 }
