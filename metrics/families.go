@@ -40,7 +40,7 @@ var radioFamilies = []family[tuner.Status]{
 		}},
 	tunable("airtuned_radio_pending_airtime_seconds", "gauge", "Airtime in driver and firmware as AQL counts it, mean of the last window.",
 		func(r *tuner.Status) float64 { return seconds(r.Pending.AirtimeUs) }),
-	residency("airtuned_radio_residency_mean_seconds", "Time frames spend in driver and firmware, mean of the last window.",
+	residency("airtuned_radio_residency_mean_seconds", "Time frames spend in driver and firmware, mean of the last second.",
 		func(r *tuner.ResidencyStatus) int64 { return r.Mean }),
 	residency("airtuned_radio_residency_p50_seconds", "Median of the last minute's windows.",
 		func(r *tuner.ResidencyStatus) int64 { return r.P50 }),

@@ -124,6 +124,28 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// The documentation lists them all, and no other.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := os.ReadFile("testdata/stations.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`# TYPE (\S+) `).FindAllSubmatch(all, -1) {
+		if !bytes.Contains(page, []byte("`"+string(m[1])+"`")) {
+			t.Errorf("docs/monitoring.md says nothing of %s", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("`(airtuned_[a-z0-9_]+)`").FindAllSubmatch(page, -1) {
+		if !bytes.Contains(all, append(append([]byte("# TYPE "), m[1]...), ' ')) {
+			t.Errorf("docs/monitoring.md knows %s", m[1])
+		}
+	}
+}
+
 // Whatever a label says, it stays within its quotes.
 func FuzzLabel(f *testing.F) {
 	for _, s := range []string{"", "phy0", `a"b`, `\`, "\n", "\\n\"", "\xff"} {
