@@ -271,6 +271,6 @@ func irqs(sys tree.FS, dev string) []int {
 			nums = append(nums, int(n))
 		}
 	}
-	slices.Sort(nums)
+	sort.Sort(sort.IntSlice(nums))
 	return slices.Compact(nums)
 }

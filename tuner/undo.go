@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sort"
 	"strings"
 
 	"airtuned/debugfs"
@@ -166,8 +167,8 @@ func (j *journal) restore(reason string, what func(knob string) fate) ([]Change,
 		return nil, nil
 	}
 	todo := slices.Clone(j.found.Knobs)
-	slices.SortStableFunc(todo, func(a, b Original) int {
-		return boolInt(strings.HasPrefix(a.Knob, knobStation)) - boolInt(strings.HasPrefix(b.Knob, knobStation))
+	sort.SliceStable(todo, func(i, j int) bool {
+		return !strings.HasPrefix(todo[i].Knob, knobStation) && strings.HasPrefix(todo[j].Knob, knobStation)
 	})
 	knobs := j.knobs
 	knobs.restoring = true
