@@ -44,6 +44,16 @@ func Append(b []byte, s *Status, o Options) []byte {
 	w.sample(s.UptimeS)
 	w.family("airtuned_config_in_force", "gauge", "Whether the configuration file, as it is now, is in force.")
 	w.sample(truth(s.ConfigError == ""))
+	if h := s.Host; h != nil {
+		w.family("airtuned_host_cpus", "gauge", "CPUs of the machine.")
+		w.sample(float64(h.CPUs))
+		if h.Saturated != nil {
+			w.family("airtuned_host_saturated_cpus", "gauge", "CPUs that softirqs saturate.")
+			w.sample(float64(len(h.Saturated)))
+		}
+		w.family("airtuned_host_changes", "gauge", "Changes in force of where the network's work is done.")
+		w.sample(float64(len(h.Changes)))
+	}
 	for i := range radioFamilies {
 		f := &radioFamilies[i]
 		w.family(f.name, f.kind, f.help)

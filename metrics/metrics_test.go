@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"airtuned/host"
 	"airtuned/tuner"
 	"airtuned/wlan"
 )
@@ -24,7 +25,8 @@ func status() *Status {
 		"VO": {LowUs: 5000, HighUs: 12000}, "VI": {LowUs: 5000, HighUs: 12000}, "BE": {LowUs: 1500, HighUs: 1500},
 	}
 	backlog, stopped, restarts, share := int64(42), 0.25, uint32(3), 0.5
-	return &Status{Version: `1.0 "quoted\` + "\n", UptimeS: 3725.5, Radios: []tuner.Status{
+	machine := &host.Status{CPUs: 4, Saturated: []int{2}, Changes: make([]tuner.Change, 3)}
+	return &Status{Version: `1.0 "quoted\` + "\n", UptimeS: 3725.5, Host: machine, Radios: []tuner.Status{
 		{
 			Radio: tuner.Radio{
 				Path: "devices/pci0000:00/0000:00:00.0/0000:01:00.0", Phy: "phy0", Driver: "ath10k_pci", Bus: "pci",

@@ -86,6 +86,9 @@ func (s *Server) Handler() http.Handler {
 		switch {
 		case !s.known(r.Host):
 			http.Error(w, "this name is not known here: start airtuned-web with --host NAME", http.StatusMisdirectedRequest)
+		case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+			// It could not read the answer, but it could take all streams.
+			http.Error(w, "this is not for other sites' pages", http.StatusForbidden)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "this page only shows", http.StatusMethodNotAllowed)

@@ -315,6 +315,33 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A foreign page may have a link to here, and nothing else.
+func TestForeignPages(t *testing.T) {
+	server := serve(t, newFeed(), metrics.Options{})
+	for _, tt := range []struct {
+		site, mode string
+		want       int
+	}{
+		{"", "", 200}, {"same-origin", "cors", 200}, {"none", "navigate", 200}, {"cross-site", "navigate", 200},
+		{"cross-site", "no-cors", 403}, {"cross-site", "cors", 403}, {"cross-site", "", 403},
+	} {
+		r, err := http.NewRequest(http.MethodHead, server.URL+"/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Sec-Fetch-Site", tt.site)
+		r.Header.Set("Sec-Fetch-Mode", tt.mode)
+		got, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != tt.want {
+			t.Errorf("%+v: %d", tt, got.StatusCode)
+		}
+	}
+}
+
 // What is served, and that nothing can be done with it but look.
 func TestHandler(t *testing.T) {
 	f := newFeed()
