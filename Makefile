@@ -70,6 +70,10 @@ race: ## run the tests under the race detector (needs a C compiler)
 faults: ## fail every single operation of the daemon on the kernel's files, in every way (an hour)
 	$(GO) test ./daemon -count=1 -run '^TestSweepFaults$$' -v -timeout 0 -args -faults
 
+.PHONY: compare-test
+compare-test: ## hold airtuned compare against 200 experiments in which there is no difference (half an hour at most)
+	$(GO) test ./cmd/airtuned/internal/compare -count=1 -run '^TestFalsePositives$$' -v -timeout 0 -args -seeds 200 | grep -v '^ *---\|^=== '
+
 SOAK ?= 24h
 
 .PHONY: soak

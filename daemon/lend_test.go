@@ -32,7 +32,7 @@ func TestLentPolicy(t *testing.T) {
 
 		policy(s, `{"radio":"phy0","policy":"delay","for":"10s"}`)
 		want(s, "delay")
-		time.Sleep(8 * time.Second)
+		time.Sleep(7 * time.Second)
 		want(s, "delay")
 		time.Sleep(time.Second)
 		want(s, "static") // nobody asked for more

@@ -1,3 +1,5 @@
+//go:build !mips && !mipsle
+
 package main
 
 import (
@@ -45,12 +47,6 @@ Exits 3 when no limits can be put in force, 5 when no daemon answers.`,
 			}
 			if err := o.Check(); err != nil {
 				return usage(err, "")
-			}
-			if flent != "" && !compare.HasFlent {
-				return &failure{
-					exit: exitFailed, code: "not-built", err: errors.New("--flent is left out of builds for MIPS, to save flash"),
-					next: "use --json",
-				}
 			}
 			if flent != "" && !strings.HasSuffix(flent, ".flent") {
 				return usagef("", "--flent %s: the name must end in .flent", flent)

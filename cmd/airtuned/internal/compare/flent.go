@@ -1,5 +1,3 @@
-//go:build !mips && !mipsle
-
 package compare
 
 import (
@@ -7,9 +5,6 @@ import (
 	"math"
 	"time"
 )
-
-// HasFlent is false where flash is scarce.
-const HasFlent = true
 
 // Flent is one side of an experiment in the format of flent's data files, version
 // 3 (flent/resultset.py). Its series are those of flent's test tcp_download, so

@@ -89,10 +89,7 @@ func (l *Live) call(ctx context.Context, method string, params, result any) erro
 
 // Lend starts a policy for a time.
 func (l *Live) Lend(ctx context.Context, policy string, most time.Duration) error {
-	var got struct {
-		Until string `json:"until"`
-	}
-	err := l.call(ctx, "policy", map[string]string{"radio": l.Radio, "policy": policy, "for": most.String()}, &got)
+	err := l.call(ctx, "policy", map[string]string{"radio": l.Radio, "policy": policy, "for": most.String()}, nil)
 	var ce *control.Error
 	if errors.As(err, &ce) && ce.Code == control.CodeParams {
 		return fmt.Errorf("the daemon cannot set a policy for a time, is it older than this airtuned? (%w)", err)

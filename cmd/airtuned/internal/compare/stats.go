@@ -2,8 +2,6 @@ package compare
 
 import "slices"
 
-// Values are whole numbers in small units: routers have no floating point.
-
 // percentile is the value of nearest rank, of at least one.
 func percentile(values []int64, percent int) int64 {
 	sorted := slices.Clone(values)
