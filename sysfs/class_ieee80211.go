@@ -185,8 +185,9 @@ func readDevice(sys tree.FS, phy string, netdevs map[string][]string) (Device, e
 	if err != nil {
 		return Device{}, err
 	}
-	if !strings.HasPrefix(dev, "devices/") {
-		return Device{}, fmt.Errorf("%s is no device", tree.Join(sys, dev)) // a link that could not be followed
+	// A link that could not be followed leads to no device.
+	if _, err := sys.List(dev); err != nil || !strings.HasPrefix(dev, "devices/") {
+		return Device{}, fmt.Errorf("%s is no device", tree.Join(sys, dev))
 	}
 	d := Device{
 		Path:       dev,

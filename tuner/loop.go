@@ -86,6 +86,7 @@ type Tuner struct {
 	look       bool // something changed: list interfaces and stations
 	retype     bool // an interface has another type: detect the radio again
 	lastLook   time.Time
+	detected   time.Time // when the radio was last detected
 	windowFrom time.Time
 	fresh      bool
 	idle       bool // the policy was not asked at the last window
@@ -157,7 +158,7 @@ func (f foreign) has(knob string) bool {
 // relocate finds the radio by its device path, whatever its phy is called
 // now, and starts over if it is not the phy it was.
 func (t *Tuner) relocate(now time.Time) {
-	t.look, t.retype, t.lastLook = false, false, now
+	t.look, t.retype, t.lastLook, t.detected = false, false, now, now
 	r, index, err := detectAt(t.env, t.radio.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.vanish("the device has gone")
@@ -480,7 +481,8 @@ func (t *Tuner) rescan(now time.Time) {
 		t.relocate(now)
 		return
 	}
-	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged || t.retype {
+	if err := t.senses.scan(); err != nil || t.senses.netdevsChanged || t.retype ||
+		t.unfit != "" && now.Sub(t.detected) >= retryPause { // it may have been for a moment
 		t.relocate(now)
 		return
 	}

@@ -408,3 +408,33 @@ func TestNoDebugfsIsCheap(t *testing.T) {
 		t.Errorf("state %s (%s)", s.State, s.Reason)
 	}
 }
+
+// That the limits could not be written for a moment when the radio was detected
+// makes it no observer for ever.
+func TestUnfitForAMoment(t *testing.T) {
+	k := newFakeKernel(twoRadios)
+	env := testEnv(t, k, twoRadios)
+	r := detectOne(t, env, "static")
+	k.fail["write "+limitFile] = unix.EINVAL
+	tun := New(env, r, testSettings("static"), t0)
+	k.mu.Lock()
+	delete(k.fail, "write "+limitFile)
+	k.mu.Unlock()
+	now := t0
+	step := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); now = now.Add(200 * time.Millisecond) {
+			tun.Step(now)
+		}
+	}
+	step(5 * time.Second)
+	if tun.unfit == "" {
+		t.Fatal("the radio is fit though its limits cannot be written")
+	}
+	step(retryPause)
+	if tun.unfit != "" {
+		t.Errorf("still unfit: %s", tun.unfit)
+	}
+	if err := tun.Stop("end"); err != nil {
+		t.Error(err)
+	}
+}
