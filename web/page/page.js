@@ -144,16 +144,15 @@ class Chart {
 
 	// drawBeyond names what is too high to be drawn.
 	drawBeyond(shown, top, x) {
-		for (const s of this.series) {
-			let last = -Infinity;
-			for (const p of shown) {
-				const v = s.value(p);
-				if (!(v > top * 1.03) || p.t - last < this.span / 8) continue;
-				last = p.t;
-				const at = x(p.t);
-				const left = at > edge.left + 60;
-				this.grid.append(make('text', { class: `axis beyond ${s.color}`, x: (at + (left ? -4 : 4)).toFixed(1), y: edge.top - 1, 'text-anchor': left ? 'end' : 'start' }, `▲ ${few(v)}`));
-			}
+		let last = -Infinity;
+		for (const p of shown) {
+			const highest = this.series.reduce((a, b) => ((b.value(p) ?? 0) > (a.value(p) ?? 0) ? b : a));
+			const v = highest.value(p) ?? 0;
+			if (v <= top * 1.03 || p.t - last < this.span / 6) continue;
+			last = p.t;
+			const at = x(p.t);
+			const left = at > edge.left + 60;
+			this.grid.append(make('text', { class: `axis beyond ${highest.color}`, x: (at + (left ? -4 : 4)).toFixed(1), y: edge.top - 1, 'text-anchor': left ? 'end' : 'start' }, `▲ ${few(v)}`));
 		}
 	}
 
