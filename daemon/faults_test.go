@@ -467,12 +467,13 @@ func (l *life) checkOther(base *life) {
 }
 
 // checkStates checks that the other radio is tuned, and so is the first one again
-// if its fault has passed. One that could not be written is left alone for longer.
+// if its fault has passed. One whose limits could not be written, or read back, or
+// could not be used as it seemed, is looked at again after a minute only.
 func (l *life) checkStates(seen []tuner.Status) {
 	if l.fault == nil || number(l.fault.op.Path, 1) == l.fault.op.Path {
 		return
 	}
-	passed := l.fault.lasts == once && l.fault.phase < reloading && l.fault.op.Kind != treetest.Write && l.fault.op.Kind != treetest.CanWrite && !strings.HasPrefix(l.fault.kind, "blocks")
+	passed := l.fault.lasts == once && l.fault.phase < reloading && !strings.HasSuffix(l.fault.op.Path, "/aql_txq_limit") && !strings.HasSuffix(l.fault.op.Path, "/phy0") && !strings.HasPrefix(l.fault.kind, "blocks")
 	tuned := map[string]bool{}
 	for _, s := range seen {
 		tuned[s.Phy] = tuned[s.Phy] || s.State == tuner.Tuning

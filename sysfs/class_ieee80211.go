@@ -186,8 +186,11 @@ func readDevice(sys tree.FS, phy string, netdevs map[string][]string) (Device, e
 		return Device{}, err
 	}
 	// A link that could not be followed leads to no device.
-	if _, err := sys.List(dev); err != nil || !strings.HasPrefix(dev, "devices/") {
+	if !strings.HasPrefix(dev, "devices/") {
 		return Device{}, fmt.Errorf("%s is no device", tree.Join(sys, dev))
+	}
+	if _, err := sys.List(dev); err != nil {
+		return Device{}, err
 	}
 	d := Device{
 		Path:       dev,
