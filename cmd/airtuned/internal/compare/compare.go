@@ -203,7 +203,9 @@ func (l *Leg) take(ctx context.Context, interval time.Duration, r Radio) error {
 			pingUs = append(pingUs, p.RTT.Microseconds())
 		}
 		at := r.Now()
-		l.points = append(l.points, point{at, kbps(now.TxBytes-last.TxBytes, at.Sub(lastAt))})
+		if at.Sub(lastAt) > look/2 { // less may be no whole window of the daemon's
+			l.points = append(l.points, point{at, kbps(now.TxBytes-last.TxBytes, at.Sub(lastAt))})
+		}
 		l.pings = append(l.pings, now.Pings...)
 		l.PingsLost += now.Lost
 		last, lastAt = now, at

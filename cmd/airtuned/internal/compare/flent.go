@@ -33,7 +33,7 @@ func (r *Report) Flent(side, host string) ([]byte, error) {
 		unix := float64(t0.UnixMicro())/1e6 + before
 		length := l.End.Sub(l.Start).Seconds()
 		first := len(x)
-		for s := 0.0; s < length; s += step {
+		for s := 0.0; s < length-step/2; s += step {
 			x, rate, ping = append(x, before+s), append(rate, nil), append(ping, nil)
 		}
 		count := make([]int, len(x)-first)
