@@ -81,7 +81,7 @@ func (d *dql) Decide(o *Observation) Decision {
 		if o.FramesMax > 0 {
 			w.max = max(float64(o.FramesMax), dqlMinFrames)
 		}
-		if d.drain.alone = o.Active() <= 1; d.drain.alone && d.drain.perS > 0 {
+		if d.drain.alone = alone(o); d.drain.alone && d.drain.perS > 0 {
 			w.max = min(w.max, max(d.drain.perS*d.airtime.max/1e6, drainLeast))
 		}
 	}
@@ -166,7 +166,7 @@ func frameLevel(o *Observation) level {
 // hundred times too much or too little on a link that is a hundred times as slow
 // or fast: steps of a few per cent would take minutes.
 //
-// It is used while one station is active. Among several that get as many frames
+// It is used while one station has nearly all. Among several that get as many frames
 // each, how many leave depends on the limit: a small one leaves firmware nothing to
 // choose from, so that a slow station has the air of all.
 type drain struct {
@@ -190,8 +190,25 @@ const (
 	// drainStood windows of a standing queue that is less than drainLoose of the
 	// limit make the limit what the queue is.
 	drainStood = 5
-	drainLoose = 0.8
+	// aloneBacklog packets are more than pings or calls have waiting.
+	aloneBacklog = 4
+	drainLoose   = 0.8
 )
+
+// alone reports whether one station has nine tenths of the bytes and nobody else's wait:
+// others do get a packet now and then.
+func alone(o *Observation) bool {
+	var most, sum uint64
+	waiting := 0
+	for i := range o.Stations {
+		st := &o.Stations[i]
+		most, sum = max(most, st.TxBytes), sum+st.TxBytes
+		if st.BacklogPackets >= aloneBacklog {
+			waiting++
+		}
+	}
+	return waiting <= 1 && most >= sum-sum/10
+}
 
 // limit is where a limit starts at a rate.
 func (w *windows) startAt(perS float64) float64 {
