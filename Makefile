@@ -134,6 +134,11 @@ lab-judge: ## hold policies against the best static limits, into docs/lab/judge.
 	@lab/kernel/build.sh >&2
 	@$(GO) run ./lab/judge $(LAB)
 
+.PHONY: lab-knobs
+lab-knobs: ## what the kernel patches are good for, into docs/lab/knobs.md; resumable (LAB="-tables blind -jobs 1")
+	@lab/kernel/build.sh >&2
+	@$(GO) run ./lab/knobs $(LAB)
+
 .PHONY: kernel-patches-test
 kernel-patches-test: ## hold packaging/kernel against Debian's Linux sources: apply, checkpatch, compile (KERNELS=6.12; cached)
 	@packaging/kernel/test.sh $(KERNELS)

@@ -57,6 +57,8 @@ func TestLab(t *testing.T) {
 				hwsim = "0"
 			case strings.HasPrefix(name, "TestStock"):
 				kernel, hwsim = "linux-stock", "0"
+			case strings.HasPrefix(name, "TestPatched"):
+				kernel, hwsim = "linux-patched", "0"
 			}
 			output, end := boot(t, filepath.Join(kernels, kernel), programs, name, hwsim)
 			t.Logf("\n%s", output)

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -75,7 +77,7 @@ func (n *network) measure() (*result.Document, error) {
 		}
 	}
 
-	over(s.SvcUs, func(us int) error { n.set(n.ap, "svc_us", us); return nil })
+	over(s.SvcUs, func(us int) error { n.set(n.tuned, "svc_us", us); return nil })
 	for _, t := range s.Crashes {
 		at(time.Duration(t), n.crash)
 	}
@@ -241,23 +243,28 @@ func (n *network) detect() (detected, error) {
 	return all.Radios[i], nil
 }
 
-// crash has the access point's firmware crash.
+// crash has the radio's firmware crash.
 func (n *network) crash() error {
-	return os.WriteFile(ieee80211+"/"+n.ap.phy+"/ath10k/simulate_fw_crash", []byte("soft"), 0)
+	return os.WriteFile(ieee80211+"/"+n.tuned.phy+"/ath10k/simulate_fw_crash", []byte("soft"), 0)
 }
 
 // control puts limits in force, or has airtuned do it.
 func (n *network) control() error {
+	for name, value := range n.scenario.Knobs {
+		if err := os.WriteFile(ieee80211+"/"+n.tuned.phy+"/"+name, []byte(strconv.Itoa(value)), 0); err != nil {
+			return err
+		}
+	}
 	switch aql := n.scenario.AQL; aql {
 	case scenario.AQLDefault:
 	case scenario.AQLOff:
-		if err := os.WriteFile(ieee80211+"/"+n.ap.phy+"/aql_enable", []byte("0"), 0); err != nil {
+		if err := os.WriteFile(ieee80211+"/"+n.tuned.phy+"/aql_enable", []byte("0"), 0); err != nil {
 			return err
 		}
 	default:
 		for _, ac := range wlan.ACs {
 			row := fmt.Sprintf("%d %s %[2]s", ac, aql)
-			if err := os.WriteFile(ieee80211+"/"+n.ap.phy+"/aql_txq_limit", []byte(row), 0); err != nil {
+			if err := os.WriteFile(ieee80211+"/"+n.tuned.phy+"/aql_txq_limit", []byte(row), 0); err != nil {
 				return err
 			}
 		}
@@ -305,6 +312,7 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 	from, to := time.Duration(sc.Warmup), sc.End()
 	d := &result.Document{
 		Scenario: sc.Name, Radio: sc.Radio, Kernel: release(), Seed: sc.Seed, AQL: sc.AQL, Policy: sc.Policy,
+		Tuned: sc.Tuned, Knobs: sc.Knobs,
 		WarmupS: from.Seconds(), DurationS: (to - from).Seconds(), MaxPendingFrames: s.maxFrames,
 		Stations: []result.Station{}, Limits: s.limits, Seconds: []result.Second{},
 	}
@@ -325,6 +333,9 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 		d.UploadMbps += up
 		mac := st.radio.mac
 		share := (after.airtime[mac] - before.airtime[mac]) / airtimeSum
+		if sc.Tuned != "" {
+			share = math.NaN() // all is for the access point
+		}
 		r.AirtimePct = result.Rounded(100*share, 2)
 		busy := len(t.flows) > 0
 		if busy {
@@ -398,8 +409,9 @@ func (n *network) document(s *sampler, all []*traffic, before, after totals) *re
 	}
 	d.PendingFrames, d.PendingUs = result.LevelOf(frames), result.LevelOf(airtimeUs)
 	d.StoppedPct = result.Rounded(100*float64(stopped)/float64(samples), 1)
+	seconds := (to - from).Seconds()
+	d.TaskletsPerS = result.Round((after.tasklets-before.tasklets)/seconds, 0)
 	if sc.Radio == scenario.Ath10k {
-		seconds := (to - from).Seconds()
 		d.AirBusyPct = result.Rounded((after.busyUs-before.busyUs)/seconds/1e4, 1)
 		d.MPDUsPerPPDU = result.Rounded((after.mpdus-before.mpdus)/(after.ppdus-before.ppdus), 2)
 		if len(frames) > 0 {

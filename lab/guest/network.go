@@ -29,6 +29,7 @@ type network struct {
 	server   namespace
 	stations []*station
 	ap       radio
+	tuned    radio // the access point's or a station's
 	hostapd  *exec.Cmd
 	airtuned *exec.Cmd
 	begin    time.Time // time 0
@@ -86,9 +87,14 @@ func setUp(s *scenario.Scenario) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.ap = radios[0]
+	n.ap, n.tuned = radios[0], radios[0]
+	for _, e := range expanded {
+		if e.Name == s.Tuned {
+			n.tuned = radios[e.Radio]
+		}
+	}
 	if s.Blind {
-		n.set(n.ap, "blind", 1)
+		n.set(n.tuned, "blind", 1)
 	}
 	if err := n.wire(); err != nil {
 		return nil, err
@@ -188,6 +194,11 @@ func (n *network) set(r radio, knob string, value int) {
 	if err := os.WriteFile(file, []byte(strconv.Itoa(value)), 0); err != nil {
 		n.fail(err)
 	}
+}
+
+// emulated is a file of the emulated radio that is measured.
+func (n *network) emulated(name string) string {
+	return fmt.Sprintf("%s/radio%d/%s", emulated, n.tuned.index, name)
 }
 
 // wire makes the server and the way to it.

@@ -5,6 +5,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"airtuned/debugfs"
@@ -41,12 +44,12 @@ type sampler struct {
 }
 
 func newSampler(n *network) (*sampler, error) {
-	phy := debugfs.NewPhy(tree.Dir("/sys/kernel/debug"), n.ap.phy)
+	phy := debugfs.NewPhy(tree.Dir("/sys/kernel/debug"), n.tuned.phy)
 	s := &sampler{
 		phy: phy, frames: phy.NumPendingTxReader(), pending: phy.AQLPendingReader(), queues: phy.QueuesReader(),
 		airtime: &airtime{n: n, phy: phy, last: map[wlan.MAC]float64{}, sum: map[wlan.MAC]float64{}},
 	}
-	hw, err := phy.HWQueues(n.ap.iface)
+	hw, err := phy.HWQueues(n.tuned.iface)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +117,35 @@ func (s *sampler) takeLimits(at time.Duration) error {
 	if err != nil {
 		return err
 	}
-	be := l.Limits[wlan.BE]
-	if n := len(s.limits); n > 0 && s.limits[n-1].LowUs == be.LowUs && s.limits[n-1].HighUs == be.HighUs {
-		return nil
+	frames, err := s.phy.TxQueueLimit()
+	if err != nil && !errors.Is(err, debugfs.ErrAbsent) {
+		return err
 	}
-	s.limits = append(s.limits, result.Limit{AtS: result.Round(at.Seconds(), 1), LowUs: be.LowUs, HighUs: be.HighUs})
+	be := l.Limits[wlan.BE]
+	now := result.Limit{LowUs: be.LowUs, HighUs: be.HighUs, Frames: frames}
+	if n := len(s.limits); n > 0 {
+		now.AtS = s.limits[n-1].AtS
+		if s.limits[n-1] == now {
+			return nil
+		}
+	}
+	now.AtS = result.Round(at.Seconds(), 1)
+	s.limits = append(s.limits, now)
 	return nil
+}
+
+// tasklets is how often the machine ran its tasklets.
+func tasklets() (float64, error) {
+	b, err := os.ReadFile("/proc/softirqs")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "TASKLET:" { // one processor
+			return strconv.ParseFloat(f[1], 64)
+		}
+	}
+	return 0, errors.New("/proc/softirqs: no TASKLET")
 }
 
 // airtime sums up the airtime of each station, over its visits.
@@ -133,16 +159,16 @@ func (a *airtime) take() error {
 	now := map[wlan.MAC]float64{}
 	if a.n.scenario.Radio == scenario.Ath10k {
 		var err error
-		if now, err = column(emulated+"/radio0/stations", "airtime_us"); err != nil {
+		if now, err = column(a.n.emulated("stations"), "airtime_us"); err != nil {
 			return err
 		}
 	} else {
-		macs, err := a.phy.Stations(a.n.ap.iface)
+		macs, err := a.phy.Stations(a.n.tuned.iface)
 		if err != nil {
 			return err
 		}
 		for _, mac := range macs {
-			t, err := a.phy.StationAirtime(a.n.ap.iface, mac)
+			t, err := a.phy.StationAirtime(a.n.tuned.iface, mac)
 			if errors.Is(err, debugfs.ErrAbsent) || errors.Is(err, debugfs.ErrGone) {
 				continue
 			}
@@ -167,6 +193,7 @@ func (a *airtime) take() error {
 type totals struct {
 	busyUs, ppdus, mpdus, completed float64
 	airtime                         map[wlan.MAC]float64
+	tasklets                        float64 // of the machine
 }
 
 func (s *sampler) totals() (totals, error) {
@@ -178,10 +205,14 @@ func (s *sampler) totals() (totals, error) {
 	for mac, v := range s.airtime.sum {
 		t.airtime[mac] = v
 	}
+	var err error
+	if t.tasklets, err = tasklets(); err != nil {
+		return t, err
+	}
 	if s.airtime.n.scenario.Radio != scenario.Ath10k {
 		return t, nil
 	}
-	v, err := labelled(emulated + "/radio0/airtime")
+	v, err := labelled(s.airtime.n.emulated("airtime"))
 	if err != nil {
 		return t, err
 	}
@@ -190,7 +221,7 @@ func (s *sampler) totals() (totals, error) {
 	} {
 		x, ok := v[label]
 		if !ok {
-			return t, fmt.Errorf("%s/radio0/airtime: no %s", emulated, label)
+			return t, fmt.Errorf("%s: no %s", s.airtime.n.emulated("airtime"), label)
 		}
 		*into = x
 	}

@@ -21,10 +21,14 @@ type Document struct {
 	Chip        string `json:"chip"`
 	QueueSource string `json:"queue_source"`
 	// AQL and Policy as in the scenario or on the command line.
-	AQL       string  `json:"aql"`
-	Policy    string  `json:"policy,omitempty"`
-	WarmupS   float64 `json:"warmup_s"`
-	DurationS float64 `json:"duration_s"`
+	AQL    string `json:"aql"`
+	Policy string `json:"policy,omitempty"`
+	// Tuned is the station whose radio was measured, if not the access point's;
+	// Knobs are what was written to it.
+	Tuned     string         `json:"tuned,omitempty"`
+	Knobs     map[string]int `json:"knobs,omitempty"`
+	WarmupS   float64        `json:"warmup_s"`
+	DurationS float64        `json:"duration_s"`
 
 	// Throughputs are of TCP's payload as received, all stations together.
 	DownloadMbps float64 `json:"download_mbps"`
@@ -65,6 +69,9 @@ type Document struct {
 	// between two samples.
 	StoppedPct *float64 `json:"stopped_pct,omitempty"`
 	Stops      int      `json:"stops"`
+	// TaskletsPerS is how often the machine ran tasklets. mac80211's has txqs woken
+	// when the driver wakes queues that it had stopped; there is hardly another.
+	TaskletsPerS float64 `json:"tasklets_per_s,omitempty"`
 	// AirBusyPct is how much of the time somebody sent.
 	AirBusyPct *float64 `json:"air_busy_pct,omitempty"`
 	// MPDUsPerPPDU is the mean aggregate of the access point.
@@ -120,6 +127,8 @@ type Limit struct {
 	AtS    float64 `json:"at_s"`
 	LowUs  uint32  `json:"low_us"`
 	HighUs uint32  `json:"high_us"`
+	// Frames is tx_queue_limit, 0 without any.
+	Frames int `json:"frames,omitempty"`
 }
 
 // Second is one second of the run.

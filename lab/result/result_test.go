@@ -72,7 +72,7 @@ func TestLevelOf(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	d := Document{Scenario: "x", Stations: []Station{{Name: "a"}}, Limits: []Limit{{0, 5000, 12000}}}
+	d := Document{Scenario: "x", Stations: []Station{{Name: "a"}}, Limits: []Limit{{LowUs: 5000, HighUs: 12000}}}
 	b, err := d.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -50,8 +50,15 @@ func run(ctx context.Context) error {
 		duration = flag.Duration("duration", 0, "how long to measure (default: as the scenario says)")
 		seed     = flag.Uint64("seed", 0, "of all randomness (default: as the scenario says, 1)")
 		timeout  = flag.Duration("timeout", 10*time.Minute, "real time that the run may take")
+		knobs    = map[string]int{}
 		keep     = flag.String("keep", "", "keep the logs of the run in a folder below this `folder`")
 	)
+	flag.Func("knob", "`file=number` of the radio's phy in debugfs; may be repeated (-kernel linux-patched)", func(text string) error {
+		name, value, _ := strings.Cut(text, "=")
+		n, err := strconv.Atoi(value)
+		knobs[name] = n
+		return err
+	})
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -74,6 +81,9 @@ func run(ctx context.Context) error {
 	}
 	if *svc >= 0 {
 		s.SvcUs = scenario.Timeline{{Value: *svc}}
+	}
+	if len(knobs) > 0 {
+		s.Knobs = knobs
 	}
 	if *duration > 0 {
 		s.Duration = scenario.Duration(*duration)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,12 @@ type Scenario struct {
 	AQL string `yaml:"aql" json:"aql"`
 	// Policy, if any, is what airtuned runs at the access point.
 	Policy string `yaml:"policy" json:"policy"`
+	// Tuned is the station whose radio is the one that AQL, Blind, SvcUs, Crashes
+	// and Knobs are about, and that is measured: the access point's if it is "".
+	Tuned string `yaml:"tuned" json:"tuned,omitempty"`
+	// Knobs are numbers for other files of the radio's phy in debugfs, by their
+	// names there: ath10k/tx_queue_limit. Only patched kernels have such.
+	Knobs map[string]int `yaml:"knobs" json:"knobs,omitempty"`
 	// Crashes are when the access point's firmware crashes.
 	Crashes []Duration `yaml:"crashes" json:"crashes"`
 	// Seed is what all randomness comes from: the kernel's, the air's and that
@@ -208,7 +215,10 @@ func decode(b []byte, s *Scenario) error {
 	return nil
 }
 
-var word = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+var (
+	word = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	knob = regexp.MustCompile(`^(ath10k/)?[a-z][a-z0-9_]{0,30}$`)
+)
 
 // Check says what is wrong with a scenario.
 func (s *Scenario) Check() error {
@@ -242,6 +252,14 @@ func (s *Scenario) Check() error {
 	if s.FlowControl != "" && s.FlowControl != Push && s.FlowControl != Pull {
 		return fmt.Errorf("flow_control %q: want %s or %s, or nothing", s.FlowControl, Push, Pull)
 	}
+	for name := range s.Knobs {
+		if !knob.MatchString(name) {
+			return fmt.Errorf("knobs: %q is no file of a phy", name)
+		}
+	}
+	if s.Tuned != "" && s.Policy != "" {
+		return errors.New("tuned: airtuned runs at the access point only")
+	}
 	if err := s.SvcUs.check("svc_us", 0, 1_000_000); err != nil {
 		return err
 	}
@@ -256,8 +274,12 @@ func (s *Scenario) Check() error {
 			return fmt.Errorf("stations: %s: %w", g.Name, err)
 		}
 	}
-	if n := len(s.Expand()); n == 0 || n > MaxStations {
+	all := s.Expand()
+	if n := len(all); n == 0 || n > MaxStations {
 		return fmt.Errorf("%d stations: want 1 to %d", n, MaxStations)
+	}
+	if s.Tuned != "" && !slices.ContainsFunc(all, func(st Station) bool { return st.Name == s.Tuned }) {
+		return fmt.Errorf("tuned: no station %q", s.Tuned)
 	}
 	return nil
 }

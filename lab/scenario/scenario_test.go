@@ -33,6 +33,7 @@ wan: {delay: 5ms, rate_kbps: 1000}
 params: [ath10k_emu.max_ppdu_us=2000]
 aql: 1500
 policy: delay
+knobs: {ath10k/tx_queue_limit: 16}
 seed: 7
 stations:
   - name: fast
@@ -56,7 +57,7 @@ stations:
 		Description: "everything", Radio: Hwsim, Warmup: second, Duration: second * 5 / 2,
 		SvcUs: Timeline{{0, 0}, {5 * second, 3000}},
 		WAN:   WAN{Delay: second / 200, RateKbps: 1000}, Params: []string{"ath10k_emu.max_ppdu_us=2000"},
-		AQL: "1500", Policy: "delay", Seed: 7,
+		AQL: "1500", Policy: "delay", Knobs: map[string]int{"ath10k/tx_queue_limit": 16}, Seed: 7,
 		Stations: []Group{{
 			Name: "fast", Count: 2, RateKbps: Timeline{{0, 866700}, {10 * second, 6500}},
 			LossPPM: Timeline{{0, 10000}}, Join: second, Leave: 20 * second, Every: second / 2,
@@ -117,6 +118,9 @@ func TestParseErrors(t *testing.T) {
 		{one + "flow_control: yes\n", "flow_control"},
 		{one + "crashes: [-1s]\n", "crashes: -1s"},
 		{one + "radio: hwsim\ncrashes: [1s]\n", "radio ath10k"},
+		{one + "tuned: b\n", `no station "b"`},
+		{one + "tuned: a\npolicy: delay\n", "at the access point only"},
+		{one + "knobs: {../../aql_enable: 0}\n", "no file of a phy"},
 		{"stations: [{name: a, class: be}]\n", `class "be": want VO`},
 		{one + "like: ../../etc/passwd\n", "not a name"},
 		{one + "like: missing\n", "like: not there"},
