@@ -153,8 +153,8 @@ lab-all: lab-matrix lab-sweep lab-judge ## everything the lab can do
 .PHONY: cross
 cross: $(PLATFORMS:%=dist/airtuned-linux-%) ## build for every platform, into dist/
 
-dist/airtuned-linux-%: FORCE
-	@mkdir -p dist
+dist/airtuned-linux-% dist/full/airtuned-linux-%: FORCE
+	@mkdir -p $(@D)
 	GOOS=linux GOARCH=$* GOMIPS=softfloat GOARM=6 $(BUILD) -o $@ ./cmd/airtuned
 
 dist/airtuned-web-linux-%: FORCE
@@ -166,10 +166,11 @@ dist/airtuned-web-linux-%: FORCE
 QEMU := mips mipsle:mipsel arm arm64:aarch64 riscv64
 
 .PHONY: cross-test
-cross-test: cross build ## run the binaries of other machines under qemu-user
+cross-test: cross build ## run the binaries of other machines under qemu-user, with all that those for MIPS leave out
 	@command -v qemu-mips-static >/dev/null || { echo "qemu is missing: apt-get install qemu-user-static" >&2; exit 1; }
 	@for pair in $(QEMU); do \
-		packaging/cross.sh ./airtuned "qemu-$${pair#*:}-static dist/airtuned-linux-$${pair%:*}" || exit; \
+		$(MAKE) -s dist/full/airtuned-linux-$${pair%:*} TAGS="$(TAGS) full" && \
+		packaging/cross.sh ./airtuned "qemu-$${pair#*:}-static dist/full/airtuned-linux-$${pair%:*}" || exit; \
 	done
 
 .PHONY: size

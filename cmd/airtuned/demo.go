@@ -1,3 +1,5 @@
+//go:build (!mips && !mipsle) || full
+
 package main
 
 import (
