@@ -180,7 +180,6 @@ type life struct {
 	counts  map[point]int // of operations that are nobody's or the first radio's, nth unset
 	order   []point
 	reads   []time.Duration // of the second radio's pending airtime
-	writes  []string        // to the second radio
 	began   time.Time
 	release chan struct{}
 	log     logged

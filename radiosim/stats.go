@@ -176,7 +176,7 @@ func (s *Sim) Stats() Stats {
 		Drops:          s.count.dropped - c.dropped,
 		AirPct:         percent(c.airtimeNs),
 	}
-	sort.Sort(sort.Float64Slice(r.PingMs))
+	sort.Float64s(r.PingMs)
 	if c.resident.n > 0 {
 		r.ResidencyMeanMs = float64(c.residentSum) / float64(c.resident.n) / 1e6
 	}

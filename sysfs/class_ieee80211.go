@@ -275,6 +275,6 @@ func irqs(sys tree.FS, dev string) []int {
 			nums = append(nums, int(n))
 		}
 	}
-	sort.Sort(sort.IntSlice(nums))
+	sort.Ints(nums)
 	return slices.Compact(nums)
 }
