@@ -629,12 +629,14 @@ func (t *Tuner) decide(o *policies.Observation) {
 // put brings limits about, and those of single stations that the decision gives.
 func (t *Tuner) put(wanted wlan.Limits, d policies.Decision, now time.Time) {
 	if wanted == t.inForce && len(d.Stations) == 0 && len(t.overrides) == 0 {
+		t.wrote = true // found as wanted: from now on they are ours
 		t.become(Tuning, d.Reason)
 		return
 	}
 	todo, next := t.plan(wanted)
 	todo = t.planStations(todo, next, d.Stations)
 	if len(todo) == 0 {
+		t.wrote = true
 		t.become(Tuning, d.Reason)
 		return
 	}

@@ -232,6 +232,34 @@ func TestForeignThreshold(t *testing.T) {
 	}
 }
 
+// Limits that were found as wanted are the loop's, too: after a hold they are, and
+// from the start if the kernel's own are what the policy wants.
+func TestForeignWriteOfWhatWasNotWritten(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		s := newScript(t)
+		if !held {
+			s.p.d.Limits = wlan.KernelDefault
+		}
+		s.run(time.Second)
+		if held {
+			s.tun.Hold("for a test")
+			s.run(time.Second)
+			s.tun.Resume(s.sim.Now())
+			s.run(time.Second)
+		}
+		s.want(Tuning)
+		s.sim.ForeignWrite(wlan.VI, wlan.Limit{LowUs: 1, HighUs: 2})
+		s.run(2 * time.Second)
+		s.want(Held)
+		if err := s.tun.Stop("end"); err != nil {
+			t.Fatal(err)
+		}
+		want := wlan.KernelDefault.AC
+		want[wlan.VI] = wlan.Limit{LowUs: 1, HighUs: 2}
+		s.wantFollowing(want)
+	}
+}
+
 // A write by somebody else in the very last window is left to him, too.
 func TestForeignWriteJustBeforeTheEnd(t *testing.T) {
 	s := newScript(t)
