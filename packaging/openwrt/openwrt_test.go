@@ -166,6 +166,7 @@ radios:
       min: '500us'
       max: '12ms'
     threaded_napi: 'auto'
+    pacing_shift: 'auto'
     force: 'false'
   -
     match:

@@ -71,6 +71,11 @@ return view.extend({
 		o.value('', _('of the profile'));
 		for (const mode of [ 'auto', 'on', 'off', 'leave' ])
 			o.value(mode);
+		o = s.option(form.ListValue, 'pacing_shift', _('TCP pacing shift'), _('How much the router\'s own TCP may queue. Only kernels with a patch have it.'));
+		o.modalonly = true;
+		o.value('', _('of the profile'));
+		for (const shift of [ 'auto', 'leave', '5', '6', '7', '8', '9', '10' ])
+			o.value(shift);
 		o = s.option(form.Flag, 'force', _('Force'), _('Write limits even where they are known to have no effect.'));
 		o.modalonly = true;
 
