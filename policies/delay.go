@@ -95,6 +95,8 @@ type delay struct {
 	busyUntil time.Time
 
 	up, down probe
+
+	words words
 }
 
 // phase is what is done about L.
@@ -320,25 +322,6 @@ func (d *delay) slowStations(o *Observation) []StationLimit {
 	return d.own
 }
 
-// reason says in the log what the limit is for.
-func (d *delay) reason(o *Observation) string {
-	switch k := d.trial.kind; {
-	case !o.demand():
-		return "no demand: holding"
-	case k == below:
-		return "trying a little less"
-	case k == above:
-		return "trying a little more"
-	case k == halved:
-		return "trying half as much"
-	case k == doubled:
-		return "trying twice as much"
-	case d.phase != stepping:
-		return "searching"
-	}
-	return "the smallest limit known to cost no airtime"
-}
-
 // reweigh expresses what was measured in the present weights.
 func (d *delay) reweigh(shift float64) {
 	d.before += shift
@@ -350,6 +333,7 @@ func (d *delay) reweigh(shift float64) {
 // restart forgets everything and begins the search at startUs.
 func (d *delay) restart() {
 	d.frameUs, d.residencyUs, d.spent = 0, 0, 0
+	d.words.half, d.words.twice = outcome{}, outcome{}
 	d.noise.variance = noiseFirst * noiseFirst
 	d.limitUs = d.bound(startUs)
 	d.phase, d.waits = start, steadyWaits
@@ -467,6 +451,9 @@ func (d *delay) rail(us float64) float64 {
 // move sets L. The residency follows it in proportion until it is measured.
 func (d *delay) move(us float64) {
 	us = d.bound(us)
+	if us != d.limitUs {
+		d.words.half, d.words.twice = outcome{}, outcome{}
+	}
 	d.residencyUs *= us / d.limitUs
 	d.limitUs = us
 }

@@ -88,7 +88,7 @@ func (d *dql) Decide(o *Observation) Decision {
 	w.reweigh(math.Exp(d.meter.shift))
 	foreign := d.unit == frames && (o.QueueLimit != int(w.limit) || o.Frames.Min > w.limit)
 	odd := d.unit == frames && !o.Fresh && !foreign && (o.demand() && w.settle <= 0 || d.drain.rose(o)) && d.drain.odd(o)
-	reason := "holding"
+	reason := holding
 	switch {
 	case o.Fresh:
 		d.meter.reset()
@@ -112,6 +112,7 @@ func (d *dql) Decide(o *Observation) Decision {
 		reason = "nothing waits but in the driver: shrinking to what is there"
 	case !o.demand():
 		w.pause(o.Now) // ovlimit == 0
+		reason = noDemand
 	case foreign,
 		d.unit != frames && !inForce(o, d.airtime.us()):
 		// Not our limit, or not yet: nothing to learn.
@@ -383,7 +384,7 @@ func (w *windows) observe(o *Observation, l level, delivered float64) string {
 	if w.settle > 0 {
 		residencies := dqlSettle * time.Duration(o.residency()) * time.Microsecond
 		w.settle = min(w.settle, max(residencies, dqlSettleMin)) - o.Window
-		return "holding"
+		return holding
 	}
 	w.count++
 	w.measured = min(w.measured+o.Window, max(dqlMemory, o.Window))
@@ -391,14 +392,14 @@ func (w *windows) observe(o *Observation, l level, delivered float64) string {
 	w.best *= math.Exp(-o.Window.Seconds() / dqlForget.Seconds())
 	obvious := w.ramp && w.grewFrom > 0 && w.rate > w.grewRate*(1+dqlObvious)
 	if !obvious && (w.measured < dqlJudge || w.count < 2) {
-		return "holding"
+		return holding
 	}
 	if w.ramp && w.grewFrom > 0 && w.rate < w.grewRate*(1+dqlGain) {
 		// It had not starved: the channel is worse, or the curve flat already.
 		w.best = max(w.rate, w.grewRate)
 		w.ramp, w.limit, w.grewFrom = false, w.grewFrom, 0
 		w.changed(o.Now)
-		return "no gain: taking growth back"
+		return "more gained nothing: taking it back"
 	}
 	before := w.limit
 	v := w.take(o.Now, w.completion(o, l))
@@ -409,7 +410,7 @@ func (w *windows) observe(o *Observation, l level, delivered float64) string {
 	w.limit = w.clamp(math.Round(w.limit/w.step) * w.step)
 	switch {
 	case w.limit == before:
-		return "holding"
+		return holding
 	case v == starved:
 		if w.shrankFrom == 0 {
 			w.grewFrom, w.grewRate = before, w.rate
@@ -417,14 +418,14 @@ func (w *windows) observe(o *Observation, l level, delivered float64) string {
 		w.searching = w.searching || w.ramp
 		w.shrankFrom = 0
 		w.changed(o.Now)
-		return "starved: growing"
+		return "the radio ran dry: growing"
 	}
 	if w.shrankFrom > 0 {
 		w.hold = max(w.hold/2, dqlHold) // the decrease before did no harm
 	}
 	w.shrankFrom = before
 	w.changed(o.Now)
-	return "slack: shrinking"
+	return "more is queued than keeps the radio busy: shrinking"
 }
 
 // completion is the one that stands for what was seen.

@@ -6,5 +6,5 @@ type observe struct{}
 func (observe) Name() string { return "observe" }
 
 func (observe) Decide(*Observation) Decision {
-	return Decision{Reason: "observing only"}
+	return Decision{Reason: "the policy observe never changes limits"}
 }

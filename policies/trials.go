@@ -292,6 +292,8 @@ func (d *delay) stepped(now time.Time, us float64, to kind) {
 // driver queue is full at L.
 func (d *delay) leap(now time.Time, gain float64, full bool) {
 	k := d.tried
+	measured := gain
+	d.words.tried(k, measured)
 	if p := d.probe(); d.phase == stepping && p.promising {
 		gain = (gain + p.gained) / 2
 	}
@@ -307,6 +309,7 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 	if follow {
 		d.spent -= gain
 		d.move(d.at(k))
+		d.words.followed(k, measured)
 		d.before = d.middle
 		switch {
 		case d.phase == stepping:
