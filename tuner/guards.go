@@ -16,6 +16,7 @@ const (
 	negativeAfter = 1 * time.Second // pending airtime below zero
 	stuckAfter    = 5 * time.Second // pending airtime that never moves while idle
 	stalledAfter  = 5 * time.Second // a throttled queue without any progress
+	movingAfter   = 2 * time.Second // no such queue any more
 	// A rate lower than what passes. Rates come from station dumps, every 10 s.
 	pinnedAfter = 25 * time.Second
 )
@@ -59,6 +60,8 @@ type guards struct {
 	stuckAt  float64
 	leaked   bool // was stuck, and has not been empty since
 	stalled  lasting
+	stall    string  // who is stalled, until
+	moving   lasting // nobody is
 	pinned   lasting
 }
 
@@ -120,8 +123,18 @@ func (g *guards) check(o *policies.Observation) verdict {
 			return verdict{backOff, "pending airtime does not go back to zero when idle: a kernel accounting bug"}
 		}
 	}
-	if st := stalledStation(o); g.stalled.holds(st != nil, o) >= stalledAfter {
-		return verdict{backOff, "station " + st.MAC.String() + " is throttled and makes no progress"}
+	st := stalledStation(o)
+	if g.stalled.holds(st != nil, o) >= stalledAfter {
+		g.stall = "station " + st.MAC.String() + " is throttled and makes no progress"
+	}
+	// With the originals back it fills what they allow it besides, which is progress for a
+	// moment. Smaller limits again would then keep all stations from sending: since 6.0
+	// all that is pending in an access category counts against one limit.
+	if g.moving.holds(st == nil, o) >= movingAfter {
+		g.stall = ""
+	}
+	if g.stall != "" {
+		return verdict{backOff, g.stall}
 	}
 	if st := pinnedStation(o); g.pinned.holds(st != nil, o) >= pinnedAfter {
 		return verdict{backOff, "station " + st.MAC.String() + " is sent more than its reported rate allows: airtime is counted wrongly"}

@@ -249,3 +249,42 @@ func TestChannelSwitchIsFresh(t *testing.T) {
 		t.Error("not asked after the scan")
 	}
 }
+
+// TestStalledStationFillsUp: with the originals back a stalled station takes more, once.
+// That is no reason for smaller limits, which would stop all stations.
+func TestStalledStationFillsUp(t *testing.T) {
+	var g guards
+	now := time.Unix(0, 0)
+	step := func(pendingUs int32, sent uint64) action {
+		const window = 200 * time.Millisecond
+		now = now.Add(window)
+		o := policies.Observation{Now: now, Window: window, TxPackets: sent, Backlog: policies.Gauge{N: 10, Max: 10}, Stations: []policies.Station{{
+			HasLimit: true, TxPackets: sent, BacklogPackets: 10,
+		}}}
+		for ac := range o.Stations[0].Limit {
+			o.Stations[0].Limit[ac] = wlan.Limit{LowUs: 2000, HighUs: 2000}
+		}
+		o.Stations[0].PendingUs[wlan.BE] = pendingUs
+		o.Pending = policies.Gauge{N: 10, Mean: float64(pendingUs), Min: float64(pendingUs), Max: float64(pendingUs)}
+		return g.check(&o).action
+	}
+	for range int(stalledAfter/(200*time.Millisecond)) - 1 {
+		if got := step(2100, 0); got == backOff {
+			t.Fatal("too early")
+		}
+	}
+	if step(2100, 0) != backOff {
+		t.Fatal("a station that is stalled for 5 s is none")
+	}
+	if step(12000, 50) != backOff || step(12000, 0) != backOff {
+		t.Error("it filled its queue, and was taken to be fine")
+	}
+	for range int(movingAfter/(200*time.Millisecond)) - 1 {
+		if step(12000, 50) != backOff {
+			t.Fatal("fine too early")
+		}
+	}
+	if step(1000, 50) == backOff {
+		t.Error("it has been moving for 2 s and is still taken to be stalled")
+	}
+}
