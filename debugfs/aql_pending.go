@@ -45,10 +45,9 @@ func ParseAQLPending(b []byte, out *AQLPending) error {
 		if !isAC && !isTotal && !isMcast {
 			continue
 		}
-		value, rest := cutField(rest)
-		us, ok := parseI32(value)
-		unit, _ := cutField(rest)
-		if !ok || string(unit) != "us" {
+		us, _, ok := cutUs(rest)
+		if !ok {
+			value, _ := cutField(rest)
 			return garbled(aqlPending, "row "+string(label), "a number of us", value)
 		}
 		switch {

@@ -535,3 +535,38 @@ func TestFWResetStats(t *testing.T) {
 		"fw_crash_counter\n":     `ath10k/fw_reset_stats: row fw_crash_counter: want a number below 2^32, got nothing`,
 	})
 }
+
+// The short ways do what the long ones do, on what the kernel writes and on what
+// it does not.
+func TestShortWays(t *testing.T) {
+	for _, s := range []string{
+		"", " ", "0", "7 8", "\t12\t3", " 123456789 x", "1234567890", "4294967295 us", "4294967296 us", "00000000012 us",
+		"x", "-5 us", "-2147483648 us", "-2147483649 us", "5", "5us", "5 us", "5 usual", "5 us VI: 0 us", "5  us", "5\tus\t6", "5 u", "- us", "99999999999 us",
+	} {
+		field, rest := cutField([]byte(s))
+		want, ok := parseU32(field)
+		got, gotRest, gotOK := cutU32([]byte(s))
+		if gotOK != ok || ok && (got != want || string(gotRest) != string(rest)) {
+			t.Errorf("cutU32(%q): %d, %q, %v, want %d, %q, %v", s, got, gotRest, gotOK, want, rest, ok)
+		}
+		us, ok := parseI32(field)
+		unit, rest := cutField(rest)
+		ok = ok && string(unit) == "us"
+		gotUs, gotRest, gotOK := cutUs([]byte(s))
+		if gotOK != ok || ok && (gotUs != us || string(gotRest) != string(rest)) {
+			t.Errorf("cutUs(%q): %d, %q, %v, want %d, %q, %v", s, gotUs, gotRest, gotOK, us, rest, ok)
+		}
+	}
+	// The header and the rows that are known by sight are read like others.
+	usual := usualHeader + "\n0 2 1 2 3 4 5 6 7 8 9 0x2(RUN AMPDU)\n3 1" + unusedTID + "\n"
+	var known, found StationAQM
+	if err := ParseStationAQM([]byte(usual), &known); err != nil {
+		t.Fatal(err)
+	}
+	if err := ParseStationAQM([]byte(strings.Replace(usual, "tid ac", "tid  ac", 1)), &found); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(found, known); diff != "" {
+		t.Errorf("by columns (-), by sight (+):\n%s", diff)
+	}
+}

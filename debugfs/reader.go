@@ -1,6 +1,10 @@
 package debugfs
 
-import "airtuned/tree"
+import (
+	"bytes"
+
+	"airtuned/tree"
+)
 
 // Reader reads one file again and again without allocating. It opens the file
 // at the first Read and keeps it open. After any error the file is closed, so
@@ -14,6 +18,11 @@ type Reader[T any] struct {
 	parse func([]byte, *T) error
 	file  tree.File
 	buf   []byte
+
+	// What was last parsed, and into what: nil if that is void. Most texts are
+	// what they were, and need no second parsing.
+	last []byte
+	out  *T
 }
 
 // Most texts are shorter than the first buffer; it grows, once, for others.
@@ -27,10 +36,11 @@ func newReader[T any](p *Phy, dir, file string, parse func([]byte, *T) error) *R
 }
 
 // Read reads the file afresh, parses it and replaces *out. After an error *out
-// is void.
+// is void. Between two calls with the same out nobody else may change it.
 func (r *Reader[T]) Read(out *T) error {
 	err := r.read(out)
 	if err != nil {
+		r.out = nil
 		r.Close()
 	}
 	return err
@@ -58,7 +68,18 @@ func (r *Reader[T]) read(out *T) error {
 	if err != nil {
 		return r.phy.explain(r.dir, err)
 	}
-	return r.phy.locate(r.path, r.parse(r.buf[:n], out))
+	text := r.buf[:n]
+	if r.out == out && bytes.Equal(text, r.last) {
+		return nil
+	}
+	if err := r.parse(text, out); err != nil {
+		return r.phy.locate(r.path, err)
+	}
+	if cap(r.last) < len(r.buf) {
+		r.last = make([]byte, len(r.buf))
+	}
+	r.buf, r.last, r.out = r.last[:cap(r.last)], text, out
+	return nil
 }
 
 // Close closes the file if it is open. The Reader can be used again.

@@ -177,3 +177,39 @@ func benchmark[T any](b *testing.B, text []byte, parse func([]byte, *T) error) {
 		}
 	}
 }
+
+// A text that is what it was is not parsed again, but only if the value is still
+// what it says.
+func TestReaderParsesWhatChanged(t *testing.T) {
+	m := newMem(radio(t))
+	name := phy0 + "aql_pending"
+	idle, busy := string(samples(t, "aql_pending")["idle"]), string(samples(t, "aql_pending")["busy"])
+	parsed := 0
+	r := newReader(NewPhy(m, "phy0"), strings.TrimSuffix(phy0, "/"), "aql_pending", func(b []byte, out *AQLPending) error {
+		parsed++
+		return ParseAQLPending(b, out)
+	})
+	var out, other AQLPending
+	for i, step := range []struct {
+		text string
+		into *AQLPending
+		want int // times parsed so far
+		us   int32
+	}{
+		{busy, &out, 1, 10108},
+		{busy, &out, 1, 10108},
+		{idle, &out, 2, 0},
+		{busy, &out, 3, 10108},
+		{busy, &other, 4, 10108},
+		{busy, &out, 5, 10108},
+		{"garbled\n", &out, 6, 0},
+		{busy, &out, 7, 10108},
+		{busy, &out, 7, 10108},
+	} {
+		m.files[name] = step.text
+		err := r.Read(step.into)
+		if garbled := step.text == "garbled\n"; (err != nil) != garbled || !garbled && step.into.TotalUs != step.us || parsed != step.want {
+			t.Errorf("step %d: %+v after %d parsings, want %d us after %d, error %v", i, *step.into, parsed, step.us, step.want, err)
+		}
+	}
+}

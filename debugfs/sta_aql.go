@@ -29,19 +29,19 @@ func ParseStationAQL(b []byte, out *StationAQL) error {
 	}
 	var depths, limits acSet
 	for len(b) > 0 {
-		var line, label, value, unit []byte
+		var line, label, value []byte
 		line, b = cutLine(b)
 		title, rest := cutLabel(line)
 		switch string(title) {
 		case "Q depth":
 			for !blank(rest) {
 				label, rest = cutLabel(rest)
-				value, rest = cutField(rest)
-				unit, rest = cutField(rest)
-				us, ok := parseI32(value)
-				if !ok || string(unit) != "us" {
+				us, after, ok := cutUs(rest)
+				if !ok {
+					value, _ = cutField(rest)
 					return garbled(staAQL, "Q depth "+string(label), "a number of us", value)
 				}
+				rest = after
 				if ac, ok := wlan.ParseAC(label); ok {
 					out.PendingUs[ac] = us
 					depths.add(ac)

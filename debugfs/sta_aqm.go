@@ -61,7 +61,7 @@ type CoDel struct {
 
 const staAQM = "aqm"
 
-// The columns of a station's aqm. column.field finds those with numbers.
+// The columns of a station's aqm.
 type column uint8
 
 const (
@@ -84,38 +84,34 @@ const (
 var columnNames = [numColumns]string{"", "tid", "ac", "backlog-bytes", "backlog-packets", "new-flows",
 	"drops", "marks", "overlimit", "collisions", "tx-bytes", "tx-packets", "flags"}
 
-func (c column) field(q *TIDQueue) *uint32 {
-	switch c {
-	case colBacklogBytes:
-		return &q.BacklogBytes
-	case colBacklogPackets:
-		return &q.BacklogPackets
-	case colNewFlows:
-		return &q.NewFlows
-	case colDrops:
-		return &q.Drops
-	case colMarks:
-		return &q.Marks
-	case colOverlimit:
-		return &q.Overlimit
-	case colCollisions:
-		return &q.Collisions
-	case colTxBytes:
-		return &q.TxBytes
-	case colTxPackets:
-		return &q.TxPackets
-	}
-	return nil
-}
-
 // columns is the order of the columns in one text.
 type columns struct {
 	n  int
 	is [24]column
+	// usual is set if there are no others and the order is that of column.
+	usual bool
+}
+
+// Every kernel so far has this header, and most TIDs of a station never carry a
+// frame: knowing both by sight saves most of the work.
+const (
+	usualHeader = "tid ac backlog-bytes backlog-packets new-flows drops marks overlimit collisions tx-bytes tx-packets flags"
+	unusedTID   = " 0 0 0 0 0 0 0 0 0 0x0(RUN)"
+)
+
+var usualColumns = columns{
+	n: int(numColumns) - 1,
+	is: [24]column{colTID, colAC, colBacklogBytes, colBacklogPackets, colNewFlows, colDrops, colMarks,
+		colOverlimit, colCollisions, colTxBytes, colTxPackets, colFlags},
+	usual: true,
 }
 
 // parse reads the header line. All columns we know must be there.
 func (c *columns) parse(line []byte) error {
+	if string(line) == usualHeader {
+		*c = usualColumns
+		return nil
+	}
 	var found [numColumns]bool
 	for rest := line; ; c.n++ {
 		var name []byte
@@ -141,36 +137,31 @@ func (c *columns) parse(line []byte) error {
 }
 
 // row reads one row.
-func (c *columns) row(line []byte) (tid uint32, q TIDQueue, err error) {
-	var field []byte
+func (c *columns) row(line []byte, q *TIDQueue) (tid uint32, err error) {
+	var v [numColumns]uint32
 	rest := line
-	for _, col := range c.is[:c.n] {
+	for i, col := range c.is[:c.n] {
 		ok := true
 		switch col {
-		case colTID:
-			field, rest = cutField(rest)
-			tid, ok = parseU32(field)
-		case colAC:
-			field, rest = cutField(rest)
-			var ac uint32
-			ac, ok = parseU32(field)
-			ok = ok && ac < wlan.NumAC
-			q.AC = wlan.AC(ac)
 		case colFlags:
 			q.Flags, rest, ok = cutTxqFlags(rest)
 		case colUnknown:
 			_, rest = cutField(rest)
 		default:
-			var v uint32
-			field, rest = cutField(rest)
-			v, ok = parseU32(field)
-			*col.field(&q) = v
+			v[col], rest, ok = cutU32(rest)
 		}
-		if !ok {
-			return 0, q, garbled(staAQM, "column "+columnNames[col], "a row of numbers and flags", line)
+		if !ok || v[colAC] >= wlan.NumAC {
+			return 0, garbled(staAQM, "column "+columnNames[col], "a row of numbers and flags", line)
+		}
+		if i == 1 && c.usual && string(rest) == unusedTID {
+			break
 		}
 	}
-	return tid, q, nil
+	q.AC = wlan.AC(v[colAC])
+	q.BacklogBytes, q.BacklogPackets, q.NewFlows = v[colBacklogBytes], v[colBacklogPackets], v[colNewFlows]
+	q.Drops, q.Marks, q.Overlimit, q.Collisions = v[colDrops], v[colMarks], v[colOverlimit], v[colCollisions]
+	q.TxBytes, q.TxPackets = v[colTxBytes], v[colTxPackets]
+	return v[colTID], nil
 }
 
 // cutTxqFlags reads 0x6(RUN AMPDU NO-AMSDU), the only field with blanks.
@@ -231,19 +222,21 @@ func ParseStationAQM(b []byte, out *StationAQM) error {
 	if err := cols.parse(line); err != nil {
 		return err
 	}
+	some := false
 	for len(b) > 0 {
 		line, b = cutLine(b)
-		tid, q, err := cols.row(line)
+		var q TIDQueue
+		tid, err := cols.row(line, &q)
 		if err != nil {
 			return err
 		}
 		if tid >= NumTID {
 			continue
 		}
-		out.TID[tid] = q
-		out.HasTID[tid] = true
+		out.TID[tid], out.HasTID[tid] = q, true
+		some = true
 	}
-	if out.HasTID == [NumTID]bool{} {
+	if !some {
 		return garbled(staAQM, "", "a row of a TID", nil)
 	}
 	for tid := range out.TID {

@@ -62,11 +62,11 @@ func wholeLines(file string, b []byte) error {
 
 // cutLine splits the first line off whole lines, without its newline.
 func cutLine(b []byte) (line, rest []byte) {
-	line, rest, _ = bytes.Cut(b, newline)
-	return line, rest
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
 }
-
-var newline = []byte{'\n'}
 
 // cutField splits the first field off a line. It is empty at the line's end.
 func cutField(b []byte) (field, rest []byte) {
@@ -83,11 +83,16 @@ func cutField(b []byte) (field, rest []byte) {
 
 // cutLabel splits "LABEL:" off a line, or returns a nil label if there is none.
 func cutLabel(b []byte) (label, rest []byte) {
-	i := bytes.IndexByte(b, ':')
-	if i < 0 {
-		return nil, b
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
 	}
-	return bytes.TrimLeft(b[:i], " \t"), b[i+1:]
+	for j := i; j < len(b); j++ {
+		if b[j] == ':' {
+			return b[i:j], b[j+1:]
+		}
+	}
+	return nil, b
 }
 
 // blank reports whether nothing but white space is left of a line.
@@ -124,6 +129,25 @@ func parseU32(b []byte) (uint32, bool) {
 	return v, true
 }
 
+// cutU32 is cutField and parseU32 in one go, for texts of many numbers.
+func cutU32(b []byte) (v uint32, rest []byte, ok bool) {
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	from := i
+	for i < len(b) && i-from < 9 && b[i]-'0' <= 9 {
+		v = v*10 + uint32(b[i]-'0')
+		i++
+	}
+	if i > from && (i == len(b) || b[i] == ' ' || b[i] == '\t') {
+		return v, b[i:], true
+	}
+	field, rest := cutField(b) // long, or none
+	v, ok = parseU32(field)
+	return v, rest, ok
+}
+
 // parseI32 reads what the kernel prints with %d, or with %u of a signed
 // counter: 4294967295 is -1.
 func parseI32(b []byte) (int32, bool) {
@@ -133,6 +157,27 @@ func parseI32(b []byte) (int32, bool) {
 	}
 	v, ok := parseU32(b)
 	return int32(v), ok
+}
+
+// cutUs reads a number, as parseI32 does, and its unit "us" off a line.
+func cutUs(b []byte) (us int32, rest []byte, ok bool) {
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	from := i
+	var v uint32
+	for i < len(b) && i-from < 9 && b[i]-'0' <= 9 {
+		v = v*10 + uint32(b[i]-'0')
+		i++
+	}
+	if i > from && len(b) >= i+3 && string(b[i:i+3]) == " us" && (len(b) == i+3 || b[i+3] == ' ') {
+		return int32(v), b[i+3:], true
+	}
+	value, rest := cutField(b) // long, or below zero, or not as usual
+	unit, rest := cutField(rest)
+	us, ok = parseI32(value)
+	return us, rest, ok && string(unit) == "us"
 }
 
 // parseCount reads what %d prints of a number that is never below zero.
