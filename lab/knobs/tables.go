@@ -62,14 +62,14 @@ In the field, ath10k was measured with 404, 398, 401, 378, 230 and 80 Mb/s for 5
 what the lab has behind a host that is slow. Where the host is not, a higher shift costs
 nothing and halves the round trip.
 
-![throughput and round trip by pacing shift](knobs-pacing.svg)
+![throughput by pacing shift](knobs-pacing.svg)
 
 | host serves every | shift | Mb/s | TCP's round trip, ms | ping p95, ms | residency, ms | frames pending | MPDUs per PPDU |
 |---|---:|---:|---:|---:|---:|---:|---:|
 `)
 	c := chart.Chart{
 		Title:  "TCP from a station's own host, by tx_sk_pacing_shift",
-		XLabel: "Mb/s", YLabel: "TCP's round trip, ms",
+		XLabel: "tx_sk_pacing_shift", YLabel: "Mb/s", XMin: 4,
 	}
 	for k, us := range hosts {
 		host := "at once"
@@ -89,7 +89,8 @@ nothing and halves the round trip.
 			m.printf("| %s | %d | %.0f | %.1f | %.1f | %.2f | %.0f | %.1f |\n", host, shift, d.UploadMbps, rtt,
 				d.PingMs.Busy.P95, number(d.FirmwareMs), d.PendingFrames.Mean, number(d.MPDUsPerPPDU))
 			c.Points = append(c.Points, chart.Point{
-				X: d.UploadMbps, Y: rtt, Colour: colours[k], Radius: 4, Label: fmt.Sprint(shift), Right: k > 0,
+				X: float64(shift), Y: d.UploadMbps, Colour: colours[k], Radius: 7 - 1.5*float64(k),
+				Tip: fmt.Sprintf("%.0f Mb/s, TCP's round trip %.1f ms", d.UploadMbps, rtt),
 			})
 		}
 	}
