@@ -89,9 +89,9 @@ func ParseAQM(b []byte, out *AQM) error {
 		default:
 			continue
 		}
-		value, _ := cutField(rest)
-		v, ok := parseU32(value)
+		v, _, ok := cutU32(rest)
 		if !ok {
+			value, _ := cutField(rest)
 			return garbled(aqm, "row "+string(name), number, value)
 		}
 		*field = v

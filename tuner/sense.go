@@ -42,6 +42,7 @@ type senses struct {
 
 	netdevs        []string
 	netdevsChanged bool // at the last scan
+	scans          uint // with these interfaces
 
 	total                          Totals
 	airtimeUs, frameCount, backlog level
@@ -54,8 +55,10 @@ type senses struct {
 	text     [512]byte         // of the files of powersave
 }
 
-// source is one file and what it said last. A file that is not there is not
-// tried again before the next scan.
+// source is one file and what it said last. A file that is not there is tried
+// again at scans: the first, second, fourth, eighth and so on with the same
+// interfaces. A folder just created may still get it; most never do, and finding
+// out that costs as much as ten samples.
 type source[T any] struct {
 	reader *debugfs.Reader[T]
 	last   T
@@ -204,11 +207,16 @@ func (s *senses) scan() error {
 	if err != nil {
 		return err
 	}
-	s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent, s.limitTx.absent = nil, nil, nil, nil, nil, nil, nil
 	if s.maxLater {
 		s.readFramesMax()
 	}
 	s.netdevsChanged = !slices.Equal(netdevs, s.netdevs)
+	if s.netdevsChanged {
+		s.scans = 0
+	}
+	if s.scans++; s.scans&(s.scans-1) == 0 {
+		s.pending.absent, s.frames.absent, s.aqm.absent, s.queues.absent, s.limit.absent, s.resets.absent, s.limitTx.absent = nil, nil, nil, nil, nil, nil, nil
+	}
 	s.netdevs = netdevs
 	s.hwQueues = s.hwQueues[:0]
 	var now []*station
