@@ -2,17 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"airtuned/daemon/control"
-	"airtuned/metrics"
 )
-
-// daemonStatus is the result of the daemon's method status. Its JSON form is a
-// contract.
-type daemonStatus = metrics.Status
 
 // askForChanges lets the daemon do what it keeps this process from doing.
 // locked is the error that says so: it stands if no daemon answers. next is the
@@ -36,13 +30,4 @@ func (a *app) askForChanges(ctx context.Context, locked error, method string, pa
 		return err
 	}
 	return a.finishChanges(doc.Changes, nil, next)
-}
-
-// decodeStatus reads a status; what a newer daemon adds is ignored.
-func decodeStatus(text json.RawMessage) (daemonStatus, error) {
-	var s daemonStatus
-	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("the daemon's status is not understood: %w", err)
-	}
-	return s, nil
 }

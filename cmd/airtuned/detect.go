@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airtuned/cmd/airtuned/internal/status"
 	"airtuned/cmd/airtuned/internal/term"
 	"airtuned/host"
 	"airtuned/tuner"
-	"airtuned/wlan"
 )
 
 func newDetect(a *app) *cobra.Command {
@@ -80,13 +80,13 @@ func printDetection(w io.Writer, d detection) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, radioTitle(t, r))
+		fmt.Fprintln(w, status.RadioTitle(t, r))
 		row := func(label, text string) {
-			for _, l := range cardRow(t, label, text) {
+			for _, l := range status.CardRow(t, label, text) {
 				fmt.Fprintln(w, l)
 			}
 		}
-		row("interfaces", interfaces(r))
+		row("interfaces", status.Interfaces(r))
 		row("device", r.Path)
 		row("AQL limits", aqlText(t, r.AQL, hasWarning(d.Warnings, r.Phy, tuner.WarnAQLBlind)))
 		row("queue", queueText(r.Queue))
@@ -107,7 +107,7 @@ func printDetection(w io.Writer, d detection) {
 		}
 	}
 	fmt.Fprintln(w)
-	for _, l := range hostText(t, d.Host) {
+	for _, l := range status.HostText(t, d.Host) {
 		fmt.Fprintln(w, l)
 	}
 	next := "Next: airtuned tune --dry-run shows what one shot would change, airtuned run keeps it right."
@@ -128,55 +128,6 @@ func wrapped(t term.Terminal, text string) []string {
 	return term.Wrap(text, t.Width-1)
 }
 
-const labelWidth = 12
-
-// cardRow is one row of a card: the text is wrapped where a person looks.
-func cardRow(t term.Terminal, label, text string) []string {
-	parts := []string{text}
-	if t.TTY {
-		parts = term.Wrap(text, max(t.Width-labelWidth-4, 30))
-	}
-	for i, part := range parts {
-		parts[i] = "  " + t.Paint(term.Dim, term.Pad(label, labelWidth)) + " " + part
-		label = ""
-	}
-	return parts
-}
-
-func radioTitle(t term.Terminal, r tuner.Radio) string {
-	var what []string
-	switch {
-	case r.Chip != "":
-		what = append(what, r.Chip)
-	case r.Driver == "" || strings.HasPrefix(r.Driver, "ath10k"):
-		// Of other drivers no chip is known by name, and none need be.
-		what = append(what, "unknown chip")
-	}
-	if r.Driver != "" {
-		what = append(what, term.Safe(r.Driver)+" on "+r.Bus)
-	}
-	s := t.Paint(term.Bold, term.Safe(r.Phy)) + "  " + strings.Join(what, ", ")
-	if r.Firmware != "" {
-		s += ", firmware " + term.Safe(r.Firmware)
-	}
-	return s
-}
-
-func interfaces(r tuner.Radio) string {
-	var names []string
-	for _, i := range r.Interfaces {
-		name := term.Safe(i.Name)
-		if i.Type != "" {
-			name += " (" + i.Type + ")"
-		}
-		names = append(names, name)
-	}
-	if names == nil {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
 func hasWarning(ws []tuner.Warning, phy, code string) bool {
 	return slices.ContainsFunc(ws, func(w tuner.Warning) bool { return w.Radio == phy && w.Code == code })
 }
@@ -194,34 +145,12 @@ func aqlText(t term.Terminal, q tuner.AQL, blind bool) string {
 		s = t.Paint(term.Red, "cannot be tuned") + ": " + term.Safe(q.Reason)
 	}
 	if len(q.Limits) > 0 {
-		s += "; now " + limitsText(q.Limits) + " us (low/high)"
+		s += "; now " + status.LimitsText(q.Limits) + " us (low/high)"
 		if q.ThresholdUs > 0 {
 			s += fmt.Sprintf(", threshold %d us", q.ThresholdUs)
 		}
 	}
 	return s
-}
-
-// limitsText prints limits as low/high, once where every category has the same.
-func limitsText(limits map[string]wlan.Limit) string {
-	var parts []string
-	same := true
-	var first *wlan.Limit
-	for _, ac := range wlan.ACs {
-		l, ok := limits[ac.String()]
-		if !ok {
-			continue
-		}
-		if first == nil {
-			first = &l
-		}
-		same = same && l == *first
-		parts = append(parts, ac.String()+" "+l.String())
-	}
-	if same && first != nil {
-		return first.String()
-	}
-	return strings.Join(parts, ", ")
 }
 
 func queueText(q tuner.Queue) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airtuned/daemon"
+	"airtuned/inet"
 	"airtuned/nl80211"
 	"airtuned/tree"
 )
@@ -41,6 +42,7 @@ The log goes to standard error.`,
 			}
 			if c, ok := env.Netlink.(*nl80211.Client); ok {
 				o.Events = c.Events
+				o.Sockets = (*inet.Snapshot).Read
 			}
 			err := daemon.Run(cmd.Context(), o)
 			if pe := (*fs.PathError)(nil); errors.As(err, &pe) && strings.HasPrefix(pe.Path, a.state) {

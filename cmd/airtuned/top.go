@@ -1,67 +1,76 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"sort"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"airtuned/cmd/airtuned/internal/status"
 	"airtuned/cmd/airtuned/internal/term"
-	"airtuned/daemon/control"
 )
 
 func newTop(a *app) *cobra.Command {
-	return &cobra.Command{
+	var plain bool
+	var interval time.Duration
+	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Watch all radios and stations live in the terminal",
-		Long: `Watch what the daemon reports, twice a second, over the whole terminal, the
-busiest stations first. Ctrl-C ends it.`,
-		Example: "  airtuned top\n  airtuned top --socket /run/airtuned/airtuned.sock",
+		Short: "Watch radios, stations and decisions live in the terminal",
+		Long: `Watch what the daemon does, live: limits, what is pending, how long frames are in
+the radio, throughput, stations, and the latest decisions with their reasons.
+
+q ends it, tab shows the next radio, arrows scroll, s sorts the stations, d shows
+the decisions in full. Only what changes is drawn, and no faster than the line to
+the terminal takes it. A daemon that restarts is waited for.
+
+With --plain, and where there is no terminal to draw on, it prints a line for each
+radio at each interval.`,
+		Example: "  airtuned top\n  airtuned top --plain --interval 10s >>/tmp/airtuned.log",
 		GroupID: groupTry,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := term.Look(a.stdout)
-			if a.json || !t.TTY {
-				return usagef("use airtuned status", "top is for a terminal only")
+			if a.json {
+				return usagef("use airtuned status --json", "top has no JSON")
 			}
-			c, err := control.Dial(a.socket)
-			if err != nil {
-				return err
+			if interval < 100*time.Millisecond || interval > time.Hour {
+				return usagef(seeHelp(cmd), "--interval: want 100ms to 1h, got %v", interval)
 			}
-			defer c.Close()
-			return a.watchStatus(cmd.Context(), c, t, term.NewFullView(a.stdout, t), 500*time.Millisecond, topText)
+			f := status.Follower{Socket: a.socket, Interval: interval}
+			out, ok := a.stdout.(*os.File)
+			if plain || !ok || !term.Look(out).TTY {
+				return a.follow(cmd, f, func(s status.Daemon, now time.Time) error {
+					for _, l := range status.Plain(s, now) {
+						if _, err := fmt.Fprintln(a.stdout, l); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			f.Past = true
+			l := status.Live{Follower: f, Out: out, In: os.Stdin}
+			return l.Run(cmd.Context())
 		},
 	}
+	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each radio at each interval, for logs")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how often, as `TIME`, from 100ms")
+	return cmd
 }
 
-// topText is the status with the busiest stations first.
-func topText(t term.Terminal, s daemonStatus, now time.Time) []string {
-	for _, r := range s.Radios {
-		sort.SliceStable(r.Stations, func(i, j int) bool {
-			return r.Stations[i].ThroughputKbps > r.Stations[j].ThroughputKbps
-		})
-	}
-	return statusText(t, s, now)
-}
-
-// watchStatus draws each status the daemon sends until ctx ends, which is not
-// an error.
-func (a *app) watchStatus(ctx context.Context, c *control.Client, t term.Terminal, v *term.View, interval time.Duration, text func(term.Terminal, daemonStatus, time.Time) []string) error {
-	defer v.End()
-	err := c.Subscribe(ctx, interval, func(raw json.RawMessage) error {
-		s, err := decodeStatus(raw)
-		if err != nil {
+// follow hands each status to show, and says so when the daemon is away.
+func (a *app) follow(cmd *cobra.Command, f status.Follower, show func(status.Daemon, time.Time) error) error {
+	away := false
+	return f.Follow(cmd.Context(), func(u status.Update) error {
+		switch now := time.Now(); {
+		case u.Status != nil:
+			away = false
+			return show(*u.Status, now)
+		case u.Away && !away:
+			away = true
+			_, err := fmt.Fprintln(a.stdout, now.Format(time.RFC3339)+" daemon away, retrying")
 			return err
 		}
-		t = term.Look(a.stdout)
-		v.Resize(t)
-		return v.Draw(text(t, s, time.Now()))
-	})
-	if errors.Is(err, context.Canceled) {
 		return nil
-	}
-	return err
+	})
 }

@@ -17,11 +17,11 @@ func (tb Table) Lines(t Terminal) []string {
 	head := make([]string, n)
 	for i, h := range tb.Head {
 		head[i], right[i] = strings.CutPrefix(h, ">")
-		widths[i] = width(head[i])
+		widths[i] = Width(head[i])
 	}
 	for _, r := range tb.Rows {
 		for i, c := range r {
-			widths[i] = max(widths[i], width(c))
+			widths[i] = max(widths[i], Width(c))
 		}
 	}
 	line := func(cells []string) string {

@@ -75,9 +75,9 @@ func (t Terminal) Paint(st Style, s string) string {
 	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
 }
 
-// width is the number of columns s takes, not counting escape sequences. Every
+// Width is the number of columns s takes, not counting escape sequences. Every
 // character we print is one column wide.
-func width(s string) int {
+func Width(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
 		if s[i] == '\x1b' {
@@ -95,7 +95,7 @@ func width(s string) int {
 
 // Clip cuts s to at most w columns. Text of several lines is not its business.
 func Clip(s string, w int) string {
-	if width(s) <= w {
+	if Width(s) <= w {
 		return s
 	}
 	var b strings.Builder
@@ -120,7 +120,7 @@ func Clip(s string, w int) string {
 
 // Pad fills s with blanks up to w columns.
 func Pad(s string, w int) string {
-	if n := w - width(s); n > 0 {
+	if n := w - Width(s); n > 0 {
 		return s + strings.Repeat(" ", n)
 	}
 	return s
@@ -128,7 +128,7 @@ func Pad(s string, w int) string {
 
 // PadLeft puts blanks before s up to w columns.
 func PadLeft(s string, w int) string {
-	if n := w - width(s); n > 0 {
+	if n := w - Width(s); n > 0 {
 		return strings.Repeat(" ", n) + s
 	}
 	return s
@@ -142,7 +142,7 @@ func Wrap(s string, w int) []string {
 		switch {
 		case line == "":
 			line = word
-		case width(line)+1+width(word) <= w:
+		case Width(line)+1+Width(word) <= w:
 			line += " " + word
 		default:
 			lines = append(lines, line)

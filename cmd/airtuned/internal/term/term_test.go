@@ -70,20 +70,21 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// TestView checks that a view redraws over its last frame, never more lines or
+// A view redraws over its last frame what changed of it, never more lines or
 // columns than fit, and gives the cursor back.
 func TestView(t *testing.T) {
 	var b bytes.Buffer
 	v := NewView(&b, Terminal{TTY: true, Width: 5, Height: 3})
-	for _, frame := range [][]string{{"one", "two", "three", "four"}, {"longer than five"}} {
+	for _, frame := range [][]string{{"one", "two", "three", "four"}, {"longer than five", "(3 more"}, {"long"}, {"long"}} {
 		if err := v.Draw(frame); err != nil {
 			t.Fatal(err)
 		}
 	}
 	v.End()
 	want := hideCursor +
-		beginFrame + "one" + clearLine + "\r\n(3 m" + clearLine + "\r\n" + clearBelow + endFrame +
-		beginFrame + "\x1b[2A\r" + "long" + clearLine + "\r\n" + clearBelow + endFrame +
+		beginFrame + "one" + clearLine + "\r\n(3 m" + clearLine + "\r\n" + endFrame +
+		beginFrame + "\x1b[2A\r" + "long" + clearLine + "\r\n\r\n" + endFrame +
+		beginFrame + "\x1b[2A\r" + "\r\n" + clearBelow + endFrame +
 		showCursor
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)
@@ -94,5 +95,34 @@ func TestView(t *testing.T) {
 	v.End()
 	if got := b.String(); got != "plain\n\n" {
 		t.Errorf("without a terminal: %q", got)
+	}
+}
+
+func TestFullView(t *testing.T) {
+	var b bytes.Buffer
+	tm := Terminal{TTY: true, Width: 9, Height: 3}
+	v := NewFullView(&b, tm)
+	b.Reset()
+	for _, tt := range []struct {
+		frame []string
+		want  string
+	}{
+		{[]string{"one", "two", "three"}, beginFrame + "\x1b[1Hone" + clearLine + "\x1b[2Htwo" + clearLine + "\x1b[3Hthree" + clearLine + endFrame},
+		{[]string{"one", "two", "three"}, ""},
+		{[]string{"one", "2", "three"}, beginFrame + "\x1b[2H2" + clearLine + endFrame},
+		{[]string{"one"}, beginFrame + "\x1b[2H" + clearLine + "\x1b[3H" + clearLine + endFrame},
+	} {
+		if diff := cmp.Diff(tt.want, v.Frame(tt.frame)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.frame, diff)
+		}
+	}
+	v.Resize(tm) // as it was
+	if b.Len() > 0 {
+		t.Errorf("no resize: %q", &b)
+	}
+	tm.Width++
+	v.Resize(tm)
+	if got := v.Frame([]string{"one"}); b.String() != home+clearBelow || !strings.Contains(got, "one") {
+		t.Errorf("after a resize: %q, then %q", &b, got)
 	}
 }

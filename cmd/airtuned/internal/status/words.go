@@ -1,0 +1,219 @@
+// Package status puts what the daemon says of its radios into words: one screen
+// that tells why a limit is what it is (Text), a live view (Top) and lines for a
+// log (Plain). All three are functions of a status and of the time; only Watch
+// talks to the daemon and the terminal.
+package status
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"airtuned/cmd/airtuned/internal/term"
+	"airtuned/host"
+	"airtuned/metrics"
+	"airtuned/sysfs"
+	"airtuned/tuner"
+	"airtuned/wlan"
+)
+
+// Daemon is the daemon's status.
+type Daemon = metrics.Status
+
+const labelWidth = 12
+
+// CardRow is one row of a card: the text is wrapped where a person looks.
+func CardRow(t term.Terminal, label, text string) []string {
+	parts := []string{text}
+	if t.TTY {
+		parts = term.Wrap(text, max(t.Width-labelWidth-4, 30))
+	}
+	for i, part := range parts {
+		parts[i] = "  " + t.Paint(term.Dim, term.Pad(label, labelWidth)) + " " + part
+		label = ""
+	}
+	return parts
+}
+
+// RadioTitle names a radio and its hardware.
+func RadioTitle(t term.Terminal, r tuner.Radio) string {
+	var what []string
+	switch {
+	case r.Chip != "":
+		what = append(what, r.Chip)
+	case r.Driver == "" || strings.HasPrefix(r.Driver, "ath10k"):
+		// Of other drivers no chip is known by name, and none need be.
+		what = append(what, "unknown chip")
+	}
+	if r.Driver != "" {
+		what = append(what, term.Safe(r.Driver)+" on "+r.Bus)
+	}
+	s := t.Paint(term.Bold, term.Safe(r.Phy)) + "  " + strings.Join(what, ", ")
+	if r.Firmware != "" {
+		s += ", firmware " + term.Safe(r.Firmware)
+	}
+	return s
+}
+
+// Interfaces lists a radio's network interfaces.
+func Interfaces(r tuner.Radio) string {
+	var names []string
+	for _, i := range r.Interfaces {
+		name := term.Safe(i.Name)
+		if i.Type != "" {
+			name += " (" + i.Type + ")"
+		}
+		names = append(names, name)
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// LimitsText prints limits as low/high, once where every category has the same.
+func LimitsText(limits map[string]wlan.Limit) string {
+	var parts []string
+	same := true
+	var first *wlan.Limit
+	for _, ac := range wlan.ACs {
+		l, ok := limits[ac.String()]
+		if !ok {
+			continue
+		}
+		if first == nil {
+			first = &l
+		}
+		same = same && l == *first
+		parts = append(parts, ac.String()+" "+l.String())
+	}
+	if same && first != nil {
+		return first.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// HostText is a card of the machine itself.
+func HostText(t term.Terminal, h host.Status) []string {
+	lines := []string{t.Paint(term.Bold, "host") + "  " + count(h.CPUs, "CPU")}
+	row := func(label, text string) {
+		lines = append(lines, CardRow(t, label, text)...)
+	}
+	if len(h.Saturated) > 0 {
+		row("saturated", "CPU "+sysfs.FormatCPUList(h.Saturated)+", by softirqs")
+	}
+	state := string(h.State)
+	if h.State == tuner.Tuning {
+		state = "the network's work was moved"
+	}
+	if h.Reason != "" {
+		state += ": " + term.Safe(h.Reason)
+	}
+	row("placement", state)
+	for _, c := range h.Changes {
+		row("changed", term.Safe(c.Knob)+" "+c.From+" -> "+c.To)
+	}
+	return lines
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// What the states mean, and how they look.
+func stateWords(r *tuner.Status) (term.Style, string) {
+	switch r.State {
+	case tuner.Tuning:
+		return term.Green, "tuning with the policy " + r.Policy
+	case tuner.Observing:
+		return term.Yellow, "observing, limits are not touched"
+	case tuner.Held:
+		return term.Yellow, "held, limits stay as they are"
+	case tuner.Restored:
+		return term.Yellow, "restored, the original limits are in force"
+	case tuner.Gone:
+		return term.Red, "gone"
+	}
+	return term.Yellow, term.Safe(string(r.State))
+}
+
+// change says what an event or a change did to a knob, shortly where it is a
+// radio's or station's limit.
+func change(knob, from, to string) string {
+	short := knob == limitKnob+"BE"
+	name := ""
+	switch parts := strings.Split(knob, "/"); {
+	case short:
+	case len(parts) == 4 && parts[0] == "station":
+		name, short = parts[1]+" ", true
+	case len(parts) == 2 && parts[0]+"/" == limitKnob:
+		name, short = parts[1]+" ", true
+	default:
+		name = knob + " "
+	}
+	if short {
+		from, to = limitMs(from), limitMs(to)
+	}
+	s := name + from + " -> " + to
+	if short && strings.Trim(to, "0123456789./") == "" {
+		s += " ms"
+	}
+	return term.Safe(s)
+}
+
+const limitKnob = "aql_txq_limit/"
+
+// limitMs turns a limit as the kernel prints it, us/us, into milliseconds, one
+// number where both are the same. Anything else is left as it is.
+func limitMs(value string) string {
+	low, high, ok := strings.Cut(value, "/")
+	a, err := strconv.ParseUint(low, 10, 32)
+	b, err2 := strconv.ParseUint(high, 10, 32)
+	if !ok || err != nil || err2 != nil {
+		return value
+	}
+	return limit(wlan.Limit{LowUs: uint32(a), HighUs: uint32(b)})
+}
+
+// limit prints a limit in milliseconds, one number where both are the same.
+func limit(l wlan.Limit) string {
+	low, high := fine(int64(l.LowUs)), fine(int64(l.HighUs))
+	if l.LowUs == l.HighUs {
+		return low
+	}
+	return low + "/" + high
+}
+
+// fine prints microseconds as milliseconds with three digits.
+func fine(us int64) string {
+	v := float64(us) / 1000
+	digits := 2
+	if math.Abs(v) >= 9.995 {
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// ms prints microseconds as milliseconds.
+func ms(us int64) string { return fmt.Sprintf("%.1f ms", float64(us)/1000) }
+
+// mbps prints kilobits as megabits per second.
+func mbps(kbps uint64) string { return fmt.Sprintf("%.1f Mb/s", float64(kbps)/1000) }
+
+// ago prints a span of time with the precision a reader wants.
+func ago(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
