@@ -2,6 +2,7 @@ package debugfs
 
 import (
 	"bytes"
+	"math/bits"
 
 	"airtuned/wlan"
 )
@@ -136,11 +137,19 @@ func (c *columns) parse(line []byte) error {
 	return nil
 }
 
-// row reads one row.
-func (c *columns) row(line []byte, q *TIDQueue) (tid uint32, err error) {
+// row reads one row. Of a TID that was never used, known by sight, q is its AC.
+func (c *columns) row(line []byte, q *TIDQueue) (tid uint32, unused bool, err error) {
+	if n := len(line) - len(unusedTID); c.usual && n >= 3 && string(line[n:]) == unusedTID {
+		tid, rest, ok := cutU32(line[:n])
+		ac, rest, okAC := cutU32(rest)
+		if ok && okAC && ac < wlan.NumAC && len(rest) == 0 {
+			q.AC = wlan.AC(ac)
+			return tid, true, nil
+		}
+	}
 	var v [numColumns]uint32
 	rest := line
-	for i, col := range c.is[:c.n] {
+	for _, col := range c.is[:c.n] {
 		ok := true
 		switch col {
 		case colFlags:
@@ -151,17 +160,14 @@ func (c *columns) row(line []byte, q *TIDQueue) (tid uint32, err error) {
 			v[col], rest, ok = cutU32(rest)
 		}
 		if !ok || v[colAC] >= wlan.NumAC {
-			return 0, garbled(staAQM, "column "+columnNames[col], "a row of numbers and flags", line)
-		}
-		if i == 1 && c.usual && string(rest) == unusedTID {
-			break
+			return 0, false, garbled(staAQM, "column "+columnNames[col], "a row of numbers and flags", line)
 		}
 	}
 	q.AC = wlan.AC(v[colAC])
 	q.BacklogBytes, q.BacklogPackets, q.NewFlows = v[colBacklogBytes], v[colBacklogPackets], v[colNewFlows]
 	q.Drops, q.Marks, q.Overlimit, q.Collisions = v[colDrops], v[colMarks], v[colOverlimit], v[colCollisions]
 	q.TxBytes, q.TxPackets = v[colTxBytes], v[colTxPackets]
-	return v[colTID], nil
+	return v[colTID], false, nil
 }
 
 // cutTxqFlags reads 0x6(RUN AMPDU NO-AMSDU), the only field with blanks.
@@ -222,11 +228,11 @@ func ParseStationAQM(b []byte, out *StationAQM) error {
 	if err := cols.parse(line); err != nil {
 		return err
 	}
-	some := false
+	some, used := false, uint32(0)
 	for len(b) > 0 {
 		line, b = cutLine(b)
 		var q TIDQueue
-		tid, err := cols.row(line, &q)
+		tid, unused, err := cols.row(line, &q)
 		if err != nil {
 			return err
 		}
@@ -235,12 +241,15 @@ func ParseStationAQM(b []byte, out *StationAQM) error {
 		}
 		out.TID[tid], out.HasTID[tid] = q, true
 		some = true
+		if !unused {
+			used |= 1 << tid
+		}
 	}
 	if !some {
 		return garbled(staAQM, "", "a row of a TID", nil)
 	}
-	for tid := range out.TID {
-		out.Total.add(&out.TID[tid])
+	for ; used != 0; used &= used - 1 {
+		out.Total.add(&out.TID[bits.TrailingZeros32(used)])
 	}
 	return nil
 }
