@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
@@ -88,13 +89,16 @@ func limitText(r *tuner.Status) string {
 	if !ok {
 		return ""
 	}
+	prose := func(l wlan.Limit) string { return strings.Replace(limit(l), "/", " to ", 1) + " ms" }
 	found := wlan.KernelDefault.AC[wlan.BE]
-	s := "frames may wait in the radio for " + limit(be) + " ms of airtime per station"
+	s := "frames may wait in the radio for " + prose(be) + " of airtime per station"
 	switch {
+	case r.AQL.Reason != "" || r.Blind():
+		return prose(be) + " of airtime per station, which has no effect here"
 	case be == found:
 		s += ", the kernel's default"
 	default:
-		s += "; the kernel's default is " + limit(found) + " ms"
+		s += "; the kernel's default is " + prose(found)
 	}
 	for _, ac := range wlan.ACs {
 		if l, ok := r.AQL.Limits[ac.String()]; ok && l != be {
@@ -122,7 +126,7 @@ func latencyText(r *tuner.Status) string {
 	if r.ResidencyUs.P95 == 0 {
 		return ""
 	}
-	return fmt.Sprintf("a frame is in the radio for %s; in the last minute of traffic for less than %s half of the time, and less than %s 95 %% of the time",
+	return fmt.Sprintf("a frame is in the radio for %s; in the last minute of traffic 50 %% below %s, 95 %% below %s",
 		ms(r.ResidencyUs.Mean), ms(r.ResidencyUs.P50), ms(r.ResidencyUs.P95))
 }
 

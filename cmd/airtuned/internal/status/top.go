@@ -3,7 +3,6 @@ package status
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
@@ -227,10 +226,8 @@ func (m *Top) top(t term.Terminal, r *tuner.Status) []string {
 		}
 		parts = append(parts, p)
 	}
-	if len(parts) > 0 {
-		lines = append(lines, strings.Join(parts, "  "))
-	}
-	parts = []string{mbps(r.ThroughputKbps), fmt.Sprintf("%d/%d stations active", r.ActiveStations, len(r.Stations))}
+	lines = append(lines, flow(parts, t.Width-1)...)
+	parts = []string{mbps(r.ThroughputKbps), fmt.Sprintf("%d/%d active", r.ActiveStations, len(r.Stations))}
 	if b := r.BacklogPackets; b != nil {
 		parts = append(parts, fmt.Sprintf("%d packets wait", *b))
 	}
@@ -238,7 +235,19 @@ func (m *Top) top(t term.Terminal, r *tuner.Status) []string {
 	if s := r.Stopped; s != nil {
 		parts = append(parts, fmt.Sprintf("queue stopped %.0f %%", *s*100))
 	}
-	return append(lines, strings.Join(parts, "  "))
+	return append(lines, flow(parts, t.Width-1)...)
+}
+
+// flow sets parts side by side, in as many lines of at most w columns as it takes.
+func flow(parts []string, w int) (lines []string) {
+	for _, p := range parts {
+		if n := len(lines); n > 0 && term.Width(lines[n-1])+2+term.Width(p) <= w {
+			lines[n-1] += "  " + p
+		} else {
+			lines = append(lines, p)
+		}
+	}
+	return lines
 }
 
 // Where the graphs are between.
