@@ -51,6 +51,9 @@ func (t *Tuner) StopRecording(w *recording.Writer) {
 // record moves the recording's time on, begins it, at first and after a gap, and
 // ends it when nobody wants it any more.
 func (t *Tuner) record(now time.Time) {
+	if t.tap == nil {
+		return
+	}
 	if t.tap.Abandoned() {
 		t.StopRecording(t.tap)
 	}
