@@ -108,7 +108,7 @@ func (l *Live) Run(ctx context.Context) error {
 
 func (l *Live) take(u Update) {
 	now := time.Now()
-	l.dirty = true
+	l.dirty = l.dirty || u.Past == nil // a status follows
 	switch {
 	case u.Status != nil:
 		l.top.Take(*u.Status, now)
