@@ -50,6 +50,10 @@ web-test: ## click through the page with a browser (chromium)
 web-screenshots: ## take the pictures of the page into docs/monitoring/; three minutes
 	$(GO) -C web/browsertest test -count=1 -run TestScreenshots . -args -screenshots $(CURDIR)/docs/monitoring
 
+.PHONY: top-test
+top-test: ## airtuned top on a simulated radio, in terminals as people have them (tmux)
+	$(GO) test ./cmd/airtuned -count=1 -run '^TestTopInTmux$$' -args -tmux
+
 .PHONY: prometheus-test
 prometheus-test: ## have a Prometheus scrape three daemons on simulated radios, and ask it all that the dashboard asks
 	$(GO) test -count=1 ./packaging/prometheus -args -scrape
