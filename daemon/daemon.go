@@ -26,6 +26,7 @@ import (
 
 	"airtuned/daemon/config"
 	"airtuned/daemon/control"
+	"airtuned/inet"
 	"airtuned/nl80211"
 	"airtuned/tree"
 	"airtuned/tuner"
@@ -48,6 +49,9 @@ type Options struct {
 	// Events streams nl80211 events (nl80211.Client.Events); nil without
 	// netlink.
 	Events func(context.Context) (<-chan nl80211.Event, error)
+	// Sockets lists this host's TCP connections (inet.Snapshot.Read); nil without
+	// netlink.
+	Sockets func(*inet.Snapshot) error
 }
 
 // ErrRunning is wrapped by the error of Run while another airtuned tunes.
@@ -122,6 +126,8 @@ type daemon struct {
 	found chan struct{}
 	// joined says that a station came.
 	joined chan struct{}
+	// tcpAsked asks for a look at TCP connections, and has what to close after it.
+	tcpAsked chan chan struct{}
 
 	mu     sync.Mutex
 	config config.Config
@@ -141,14 +147,15 @@ func newDaemon(o Options) (*daemon, error) {
 		return nil, err
 	}
 	return &daemon{
-		Options: o,
-		log:     o.Env.Log,
-		config:  c,
-		started: time.Now(),
-		search:  make(chan struct{}, 1),
-		found:   make(chan struct{}),
-		joined:  make(chan struct{}, 1),
-		host:    newHostLoop(),
+		Options:  o,
+		log:      o.Env.Log,
+		config:   c,
+		started:  time.Now(),
+		search:   make(chan struct{}, 1),
+		found:    make(chan struct{}),
+		joined:   make(chan struct{}, 1),
+		tcpAsked: make(chan chan struct{}),
+		host:     newHostLoop(),
 	}, nil
 }
 
@@ -162,7 +169,7 @@ func (d *daemon) run(ctx context.Context, tasks ...func(context.Context) error) 
 	go d.host.run(loops, d)
 
 	group, ctx := errgroup.WithContext(ctx)
-	for _, task := range append(tasks, d.searchRadios, d.followEvents, d.askStations, d.supervise) {
+	for _, task := range append(tasks, d.searchRadios, d.followEvents, d.askStations, d.followTCP, d.supervise) {
 		group.Go(func() error { return task(ctx) })
 	}
 	<-ctx.Done()

@@ -76,6 +76,7 @@ func (d *daemon) callStatus(ctx context.Context, c control.Call) (any, error) {
 	if err := c.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
+	d.lookAtTCP(ctx)
 	d.mu.Lock()
 	refused := d.refused
 	d.mu.Unlock()

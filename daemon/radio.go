@@ -28,6 +28,8 @@ type radio struct {
 	// these: both only ever matter in their latest version.
 	look     atomic.Bool
 	settings atomic.Pointer[tuner.Settings]
+	// wantsTCP is set while the loop has use for this host's TCP connections.
+	wantsTCP atomic.Bool
 	// last is the status as of when it was last asked for.
 	last atomic.Pointer[tuner.Status]
 	// turned is when the loop last came round, since the radio's start.
@@ -169,6 +171,7 @@ func (r *radio) step() {
 		r.tuner.Rescan()
 	}
 	r.tuner.Step(r.now)
+	r.wantsTCP.Store(r.tuner.WantsTCP(r.now))
 }
 
 func (r *radio) stop() {
@@ -185,6 +188,7 @@ func (r *radio) fail(p any) {
 	r.log.Error("the radio's loop failed; please report this", "panic", p, "stack", string(debug.Stack()))
 	failed := r.tuner
 	r.tuner = nil
+	r.wantsTCP.Store(false)
 	// What failed once may fail again, and each of these helps by itself.
 	attempt := func(what string, do func() error) {
 		defer func() {

@@ -80,6 +80,7 @@ type Tuner struct {
 	wrote   bool        // inForce is ours
 	frames  frameLimit
 	pacing  pacing
+	tcp     tcpView
 	// overrides are the stations that may have limits of their own from us.
 	overrides map[wlan.MAC]struct{}
 
@@ -844,6 +845,9 @@ func (t *Tuner) Tune(policy string, dryRun bool, now time.Time) ([]Change, error
 	for _, c := range changes {
 		if c.Result == Applied {
 			t.changed(c, now)
+		}
+		if c.Knob == knobPacing {
+			t.pacing.wrote = c.To
 		}
 		taken = taken || c.Result == Applied || c.Result == Unchanged
 	}

@@ -1,13 +1,16 @@
 package tuner_test
 
 import (
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"airtuned/debugfs"
+	"airtuned/inet"
 	"airtuned/radiosim"
+	"airtuned/sysfs"
 	"airtuned/tuner"
 )
 
@@ -218,5 +221,99 @@ func TestPacingShiftTaken(t *testing.T) {
 	}
 	if err := l.tun.Stop("the test is over"); err != nil || l.shift() != 6 {
 		t.Errorf("%d after the end: %v", l.shift(), err)
+	}
+}
+
+// upload has the loop think that what the radio sends comes from this host, with
+// round trips by the shift in force.
+func (l *life) upload(d time.Duration) {
+	l.t.Helper()
+	index, err := sysfs.IfIndex(l.env.Sys, "wlan0")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ip := netip.MustParseAddr("10.0.0.2")
+	next := l.sim.Now()
+	for end := l.sim.Now().Add(d); l.sim.Now().Before(end); l.run(20 * time.Millisecond) {
+		now := l.sim.Now()
+		if now.Before(next) || !l.tun.WantsTCP(now) {
+			continue
+		}
+		next = now.Add(2 * time.Second)
+		l.tun.NoteTCP(&inet.Snapshot{
+			Addresses: []inet.Address{{IfIndex: index, IP: ip}},
+			Sockets: []inet.Socket{{
+				Local: netip.AddrPortFrom(ip, 1), Remote: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), 2), Cookie: 1,
+				TCPInfo: inet.TCPInfo{
+					Has: inet.HasBasics | inet.HasRTT | inet.HasAcked | inet.HasNotSent, NotSentBytes: 1,
+					RTT: time.Second >> l.shift(), AckedBytes: l.tun.Status().Total.TxBytes,
+				},
+			}},
+		}, now)
+	}
+}
+
+// choosing is a loop that may choose the shift.
+func choosing(t *testing.T) *life {
+	l := start(t, "one-slow", "kernel-default", patched(false)) // slow for the sake of the test's time
+	s := settings("kernel-default")
+	s.PacingShift = tuner.PacingAuto
+	if err := l.tun.Reconfigure(s, l.sim.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The simulated radio loses nothing by a larger shift.
+func TestPacingChosen(t *testing.T) {
+	l := choosing(t)
+	l.run(5 * time.Second)
+	if l.shift() != 7 {
+		t.Fatalf("%d without TCP of this host", l.shift())
+	}
+	l.upload(4 * time.Minute)
+	s := l.tun.Status()
+	moves := 0
+	for _, e := range s.Events {
+		if e.Knob == "tx_sk_pacing_shift" {
+			moves++
+		}
+	}
+	if s.Features[tuner.FeaturePacing] < 8 || l.shift() < 8 || moves == 0 || moves > 3 ||
+		s.LastChange == nil || !strings.Contains(s.LastChange.Reason, "round trip") {
+		t.Errorf("%d; %d events, last change %+v", l.shift(), moves, s.LastChange)
+	}
+	if err := l.tun.Stop("the test is over"); err != nil || l.shift() != 7 {
+		t.Errorf("%d after the end: %v", l.shift(), err)
+	}
+}
+
+// TestPacingTrialEnds: a trial under way does not outlive what allowed it.
+func TestPacingTrialEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(l *life)
+		want int
+	}{
+		"held": {func(l *life) { l.tun.Hold("a test") }, 7},
+		"configured": {func(l *life) {
+			s := settings("kernel-default")
+			s.PacingShift = "leave"
+			_ = l.tun.Reconfigure(s, l.sim.Now())
+		}, 7},
+		"restored": {func(l *life) { _, _ = l.tun.Restore("a test") }, 7},
+		"blind":    {func(l *life) { l.tun.NoteTCP(nil, l.sim.Now()) }, 7},
+		"taken":    {func(l *life) { _ = l.phy().SetTxSkPacingShift(6) }, 6},
+	} {
+		l := choosing(t)
+		for i := 0; l.shift() == 7; i++ {
+			if l.upload(time.Second); i > 60 {
+				t.Fatal("no trial began")
+			}
+		}
+		tt.do(l)
+		l.upload(5 * time.Second)
+		if l.shift() != tt.want {
+			t.Errorf("%s: %d, want %d", name, l.shift(), tt.want)
+		}
 	}
 }

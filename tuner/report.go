@@ -161,6 +161,9 @@ type Status struct {
 	// Stopped is the share of the last window, 0 to 1, in which the driver had
 	// stopped a queue; nil where the kernel does not tell.
 	Stopped *float64 `json:"stopped"`
+	// TCP is this host's own over the radio; nil where nobody has looked, or the kernel
+	// does not tell.
+	TCP *TCPStatus `json:"tcp"`
 	// FirmwareRestarts counts them since the driver was loaded; nil where the
 	// driver does not.
 	FirmwareRestarts *uint32 `json:"firmware_restarts"`

@@ -117,6 +117,10 @@ func (t *Tuner) Status() Status {
 		s.State, s.Reason = Gone, t.gone
 		return s
 	}
+	if !t.tcp.at.IsZero() {
+		tcp := t.tcp.status
+		s.TCP = &tcp
+	}
 	v := &t.view
 	if t.senses == nil {
 		for _, name := range slices.Sorted(maps.Keys(v.dumps)) {

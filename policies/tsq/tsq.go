@@ -161,7 +161,10 @@ func New(base int) *Policy { return &Policy{base: base, shift: base} }
 // Base is the shift that it began with.
 func (p *Policy) Base() int { return p.base }
 
-// Trying reports whether the shift in force is on trial.
+// Settled is the best shift known. It is in force but for trials.
+func (p *Policy) Settled() int { return p.shift }
+
+// Trying reports whether a shift is on trial.
 func (p *Policy) Trying() bool { return p.trial != nil }
 
 // Due reports whether an observation is worth its cost. While Trying it always is.

@@ -85,7 +85,7 @@ func TestSettles(t *testing.T) {
 		{name: "a fast host with little CPU", mbps: fast, base: 7, cost: 0.1, min: 7, max: 7},
 	} {
 		for _, noise := range []float64{0.005, 0.02, 0.04} {
-			const seeds = 100
+			const seeds = 50
 			missed := 0
 			best := 0.0
 			for _, v := range tt.mbps {
