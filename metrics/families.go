@@ -82,6 +82,36 @@ var radioFamilies = []family[tuner.Status]{
 				w.sample(float64(r.LastChange.At.UnixMilli()) / 1e3)
 			}
 		}},
+	ownTCP("airtuned_radio_tcp_connections", "gauge", "Established TCP connections of this host over the radio.",
+		func(c *tuner.TCPStatus) (float64, bool) { return float64(c.Flows), true }),
+	ownTCP("airtuned_radio_tcp_active_connections", "gauge", "Those that sent data in the last 5 s.",
+		func(c *tuner.TCPStatus) (float64, bool) { return float64(c.Active), true }),
+	ownTCP("airtuned_radio_tcp_rtt_p50_seconds", "gauge", "Median of the round trips of active connections.",
+		func(c *tuner.TCPStatus) (float64, bool) {
+			return rtt(c, func(r *tuner.RTTStatus) int64 { return r.P50 })
+		}),
+	ownTCP("airtuned_radio_tcp_rtt_p95_seconds", "gauge", "95th percentile of them.",
+		func(c *tuner.TCPStatus) (float64, bool) {
+			return rtt(c, func(r *tuner.RTTStatus) int64 { return r.P95 })
+		}),
+	ownTCP("airtuned_radio_tcp_rtt_min_seconds", "gauge", "The shortest round trip that one of them ever had.",
+		func(c *tuner.TCPStatus) (float64, bool) {
+			if c.MinRTTUs == nil {
+				return 0, false
+			}
+			return seconds(*c.MinRTTUs), true
+		}),
+	ownTCP("airtuned_radio_tcp_cwnd_segments", "gauge", "Median of their congestion windows.",
+		func(c *tuner.TCPStatus) (float64, bool) {
+			if c.CwndSegments == nil {
+				return 0, false
+			}
+			return float64(*c.CwndSegments), true
+		}),
+	ownTCP("airtuned_radio_tcp_acked_bytes_total", "counter", "Bytes that were acknowledged to this host's connections, as far as they were seen.",
+		func(c *tuner.TCPStatus) (float64, bool) { return float64(c.Total.AckedBytes), true }),
+	ownTCP("airtuned_radio_tcp_retransmitted_segments_total", "counter", "Segments that they sent again, as far as they were seen.",
+		func(c *tuner.TCPStatus) (float64, bool) { return float64(c.Total.RetransmittedSegments), true }),
 	{"airtuned_radio_firmware_restarts_total", "counter", "Restarts of the firmware since the driver was loaded.",
 		func(w *writer, r *tuner.Status) {
 			if r.FirmwareRestarts != nil {
@@ -143,6 +173,25 @@ func residency(name, help string, us func(*tuner.ResidencyStatus) int64) family[
 			w.sample(seconds(us(&r.ResidencyUs)))
 		}
 	}}
+}
+
+// ownTCP is a family of radios whose host's connections are known.
+func ownTCP(name, kind, help string, value func(*tuner.TCPStatus) (float64, bool)) family[tuner.Status] {
+	return family[tuner.Status]{name, kind, help, func(w *writer, r *tuner.Status) {
+		if r.TCP == nil {
+			return
+		}
+		if v, known := value(r.TCP); known {
+			w.sample(v)
+		}
+	}}
+}
+
+func rtt(c *tuner.TCPStatus, us func(*tuner.RTTStatus) int64) (float64, bool) {
+	if c.RTTUs == nil {
+		return 0, false
+	}
+	return seconds(us(c.RTTUs)), true
 }
 
 func limits(w *writer, r *tuner.Status, us func(wlan.Limit) uint32) {

@@ -25,6 +25,7 @@ func status() *Status {
 		"VO": {LowUs: 5000, HighUs: 12000}, "VI": {LowUs: 5000, HighUs: 12000}, "BE": {LowUs: 1500, HighUs: 1500},
 	}
 	backlog, stopped, restarts, share := int64(42), 0.25, uint32(3), 0.5
+	minRTT, cwnd := int64(1100), int64(37)
 	machine := &host.Status{CPUs: 4, Saturated: []int{2}, Changes: make([]tuner.Change, 3)}
 	return &Status{Version: `1.0 "quoted\` + "\n", UptimeS: 3725.5, Host: machine, Radios: []tuner.Status{
 		{
@@ -45,10 +46,14 @@ func status() *Status {
 			LastChange:     &tuner.LastChange{At: time.UnixMilli(1796112000500)},
 			Total:          tuner.Totals{TxBytes: 1 << 41, TxPackets: 1 << 31, Drops: 18, AirtimeUs: 1987654321},
 			BacklogPackets: &backlog, Stopped: &stopped, FirmwareRestarts: &restarts,
+			TCP: &tuner.TCPStatus{
+				Flows: 5, Active: 2, RTTUs: &tuner.RTTStatus{P50: 4200, P95: 6000}, MinRTTUs: &minRTT, CwndSegments: &cwnd,
+				Total: tuner.TCPTotals{AckedBytes: 1 << 33, RetransmittedSegments: 12},
+			},
 		},
 		{
 			Radio: tuner.Radio{Path: "devices/b", Phy: "phy1", Driver: "iwlwifi", Bus: "pci", Policy: "delay"},
-			State: tuner.Observing, Total: tuner.Totals{TxBytes: 5},
+			State: tuner.Observing, Total: tuner.Totals{TxBytes: 5}, TCP: &tuner.TCPStatus{Flows: 1},
 		},
 		{
 			Radio: tuner.Radio{Path: "devices/c", Phy: "phy2", Driver: "ath10k_usb", Bus: "usb", Chip: "QCA9377", Policy: "delay",
