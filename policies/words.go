@@ -50,7 +50,7 @@ func (w *words) followed(k kind, gain float64) {
 type saying struct {
 	idle, searching, least, most bool
 	kind                         kind
-	limitUs                      float64 // while another is tried
+	limitUs                      uint32 // while another is tried
 	less, more, half, twice      permille
 }
 
@@ -59,8 +59,8 @@ type saying struct {
 type permille int16
 
 // gained is what a larger limit gains, costs what a smaller one costs.
-func gained(lnE float64, known bool) permille { return shown(math.Expm1(lnE), known) }
-func costs(lnE float64, known bool) permille  { return shown(-math.Expm1(-lnE), known) }
+func gained(lnE float64, known bool) permille { return shown(math.Exp(lnE)-1, known) }
+func costs(lnE float64, known bool) permille  { return shown(1-math.Exp(-lnE), known) }
 
 func shown(part float64, known bool) permille {
 	if !known {
@@ -73,7 +73,7 @@ func (p permille) String() string {
 	if p == 1 {
 		return "nothing"
 	}
-	return fmt.Sprintf("%.1f %%", float64(p-1)/10)
+	return fmt.Sprintf("%d.%d %%", (p-1)/10, (p-1)%10)
 }
 
 // reason says in the log and in status what the limit is for. The text is made
@@ -85,7 +85,7 @@ func (d *delay) reason(o *Observation) string {
 		half: costs(w.half.lnE, w.half.known), twice: gained(w.twice.lnE, w.twice.known),
 	}
 	if of.kind != atL {
-		of.limitUs = d.limitUs
+		of.limitUs = uint32(d.limitUs)
 	}
 	if !of.searching {
 		of.less, of.more = costs(d.less.mean, d.less.n > 0), gained(d.more.mean, d.more.n > 0)
@@ -103,13 +103,13 @@ func (s saying) String() string {
 	case s.idle:
 		text = noDemand
 	case s.kind == below:
-		text = fmt.Sprintf("trying a little less than %.0f us", s.limitUs)
+		text = fmt.Sprintf("trying a little less than %d us", s.limitUs)
 	case s.kind == above:
-		text = fmt.Sprintf("trying a little more than %.0f us", s.limitUs)
+		text = fmt.Sprintf("trying a little more than %d us", s.limitUs)
 	case s.kind == halved:
-		text = fmt.Sprintf("trying half of %.0f us", s.limitUs)
+		text = fmt.Sprintf("trying half of %d us", s.limitUs)
 	case s.kind == doubled:
-		text = fmt.Sprintf("trying twice %.0f us", s.limitUs)
+		text = fmt.Sprintf("trying twice %d us", s.limitUs)
 	case s.searching:
 		text = "searching for the least limit that costs no throughput"
 	}

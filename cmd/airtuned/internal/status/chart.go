@@ -1,7 +1,7 @@
 package status
 
 import (
-	"math"
+	"slices"
 	"time"
 
 	"airtuned/tuner"
@@ -10,43 +10,44 @@ import (
 // chartSeconds is how far charts look back: as far as the daemon remembers.
 const chartSeconds = 300
 
-// series are what charts show.
+// What charts show, and unknown where nothing is known. Whole numbers: floats are
+// big and slow on routers.
 const (
-	residency = iota // us
-	throughput
-	pending
-	limits
-	seriesN
+	residency  = 1 + iota // us
+	throughput            // kb/s
+	pending               // us
+	limits                // us
+	columns
+
+	unknown = -1
 )
 
-// chart is what a radio did, second by second. A point is void unless it is of
-// the second it is asked for.
+// chart is what a radio did, second by second.
 type chart struct {
-	points [chartSeconds]point
+	// points are of columns numbers each, the first of which is its second.
+	points []int64
 	// base is where the present second's traffic is counted from, last the latest
 	// status.
 	base, last mark
 }
 
-type point struct {
-	second int64
-	values [seriesN]float64
-}
-
 // mark is how much was sent up to when.
 type mark struct {
-	at           time.Time
+	us           int64 // 0 if it is not known
 	bytes, drops uint64
 }
 
 // at is the point of a second, a new one if need be.
-func (c *chart) at(second int64) *point {
-	p := &c.points[second%chartSeconds]
-	if p.second != second {
-		*p = point{second: second}
-		for i := range p.values {
-			p.values[i] = math.NaN()
+func (c *chart) at(second int64) []int64 {
+	if c.points == nil {
+		c.points = make([]int64, chartSeconds*columns)
+	}
+	p := c.points[second%chartSeconds*columns:][:columns]
+	if p[0] != second {
+		for i := range p {
+			p[i] = unknown
 		}
+		p[0] = second
 		c.base = c.last
 	}
 	return p
@@ -58,77 +59,72 @@ func (c *chart) take(r *tuner.Status, now time.Time) {
 		return
 	}
 	p := c.at(now.Unix())
-	c.last = mark{*r.WindowEnd, r.Total.TxBytes, r.Total.Drops}
-	p.values[residency] = float64(r.ResidencyUs.Mean)
-	p.values[pending] = float64(r.Pending.AirtimeUs)
+	c.last = mark{r.WindowEnd.UnixMicro(), r.Total.TxBytes, r.Total.Drops}
+	p[residency] = r.ResidencyUs.Mean
+	p[pending] = max(r.Pending.AirtimeUs, 0)
 	if be, ok := r.AQL.Limits["BE"]; ok {
-		p.values[limits] = float64(be.HighUs)
+		p[limits] = int64(be.HighUs)
 	}
 	// What one window sent says less than what was sent since the last second.
-	p.values[throughput] = float64(r.ThroughputKbps)
+	p[throughput] = int64(r.ThroughputKbps)
 	if us := c.since(); us > 0 && c.last.bytes >= c.base.bytes {
-		p.values[throughput] = float64(c.last.bytes-c.base.bytes) * 8000 / us
+		p[throughput] = int64(c.last.bytes-c.base.bytes) * 8000 / us
 	}
 }
 
 // since is the time that base and last are apart, in microseconds; 0 if one is
 // not known.
-func (c *chart) since() float64 {
-	if c.base.at.IsZero() {
+func (c *chart) since() int64 {
+	if c.base.us == 0 {
 		return 0
 	}
-	return float64(c.last.at.Sub(c.base.at).Microseconds())
+	return c.last.us - c.base.us
 }
 
 // dropsPerS is how many packets were dropped lately, by second.
-func (c *chart) dropsPerS() float64 {
+func (c *chart) dropsPerS() int64 {
 	us := c.since()
 	if us <= 0 || c.last.drops < c.base.drops {
 		return 0
 	}
-	return float64(c.last.drops-c.base.drops) / us * 1e6
+	return int64(c.last.drops-c.base.drops) * 1e6 / us
 }
 
 // fill takes in what the daemon remembers.
 func (c *chart) fill(past tuner.Past, now time.Time) {
-	column := map[string]int{}
-	for i, name := range past.Columns {
-		column[name] = i
-	}
 	for _, w := range past.Windows {
-		get := func(name string) float64 {
-			i, ok := column[name]
-			if !ok || i >= len(w) {
-				return math.NaN()
+		get := func(name string) int64 {
+			i := slices.Index(past.Columns, name)
+			if i < 0 || i >= len(w) {
+				return unknown
 			}
-			return float64(w[i])
+			return max(w[i], 0)
 		}
 		ago, window := get("ms_ago"), get("window_ms")
-		if !(ago >= 0 && ago < 1000*(chartSeconds-1) && window > 0) {
+		if ago < 0 || ago >= 1000*(chartSeconds-1) || window <= 0 {
 			continue
 		}
-		p := c.at(now.Add(-time.Duration(ago) * time.Millisecond).Unix())
-		p.values[pending], p.values[limits] = get("pending_us"), get("high_us")
-		p.values[throughput] = get("tx_bytes") * 8 / window
+		p := c.at((now.UnixMilli() - ago) / 1000)
+		p[pending], p[limits], p[throughput] = get("pending_us"), get("high_us"), get("tx_bytes")*8/window
 		// By Little's law, as the daemon does; without frames, pending airtime.
 		switch packets, frames := get("tx_packets"), get("frames"); {
 		case packets > 0 && frames > 0:
-			p.values[residency] = frames * window * 1000 / packets
+			p[residency] = frames * window * 1000 / packets
 		case packets > 0:
-			p.values[residency] = p.values[pending]
+			p[residency] = p[pending]
 		}
 	}
 	c.base, c.last = mark{}, mark{}
 }
 
-// values are the latest n seconds of a series; NaN where nothing is known.
-func (c *chart) values(series, n int, now time.Time) []float64 {
-	out := make([]float64, n)
+// values are the latest n seconds of a series.
+func (c *chart) values(series, n int, now time.Time) []int64 {
+	out := make([]int64, n)
 	for i := range out {
+		out[i] = unknown
 		second := now.Unix() - int64(n-1-i)
-		out[i] = math.NaN()
-		if p := &c.points[second%chartSeconds]; p.second == second && n <= chartSeconds {
-			out[i] = p.values[series]
+		if c.points != nil && c.points[second%chartSeconds*columns] == second {
+			out[i] = c.points[int(second%chartSeconds)*columns+series]
 		}
 	}
 	return out

@@ -1,8 +1,7 @@
 package status
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
@@ -20,29 +19,33 @@ func Plain(s Daemon, now time.Time) []string {
 	var lines []string
 	for i := range s.Radios {
 		r := &s.Radios[i]
-		var b strings.Builder
-		b.WriteString(stamp + " " + term.Safe(r.Phy) + " " + string(r.State))
+		line := stamp + " " + term.Safe(r.Phy) + " " + string(r.State)
+		add := func(key string, n int64) { line += " " + key + "=" + strconv.FormatInt(n, 10) }
 		if be, ok := r.AQL.Limits[wlan.BE.String()]; ok {
-			fmt.Fprintf(&b, " limit_us=%s", be)
+			line += " limit_us=" + be.String()
 		}
 		if n, ok := r.Features[tuner.FeatureQueue]; ok && n > 0 {
-			fmt.Fprintf(&b, " limit_frames=%d", n)
+			add("limit_frames", int64(n))
 		}
 		if r.WindowEnd != nil {
-			fmt.Fprintf(&b, " pending_us=%d", r.Pending.AirtimeUs)
+			add("pending_us", r.Pending.AirtimeUs)
 			if r.Pending.MaxFrames > 0 {
-				fmt.Fprintf(&b, " pending_frames=%d", r.Pending.Frames)
+				add("pending_frames", int64(r.Pending.Frames))
 			}
 		}
 		if q := r.ResidencyUs; q.P95 > 0 {
-			fmt.Fprintf(&b, " residency_us=%d p95_us=%d", q.Mean, q.P95)
+			add("residency_us", q.Mean)
+			add("p95_us", q.P95)
 		}
-		fmt.Fprintf(&b, " throughput_kbps=%d stations=%d active=%d", r.ThroughputKbps, len(r.Stations), r.ActiveStations)
+		add("throughput_kbps", int64(r.ThroughputKbps))
+		add("stations", int64(len(r.Stations)))
+		add("active", int64(r.ActiveStations))
 		if n := r.BacklogPackets; n != nil {
-			fmt.Fprintf(&b, " backlog=%d", *n)
+			add("backlog", *n)
 		}
-		fmt.Fprintf(&b, " drops=%d decisions=%d why=%q", r.Total.Drops, r.Decisions, term.Safe(r.Reason))
-		lines = append(lines, b.String())
+		add("drops", int64(r.Total.Drops))
+		add("decisions", int64(r.Decisions))
+		lines = append(lines, line+" why="+strconv.Quote(term.Safe(r.Reason)))
 	}
 	return lines
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,24 +61,38 @@ func radioText(t term.Terminal, r *tuner.Status, now time.Time) []string {
 		row("latency", text)
 	}
 	if r.Queue.Source != tuner.SourceNone && r.WindowEnd != nil {
-		row("queue", pendingText(r))
-	}
-	row("traffic", trafficText(r))
-	stations := busiest(r.Stations, byThroughput)
-	more := max(len(stations)-textStations, 0)
-	if len(stations) > 0 {
-		tb := term.Table{Head: []string{"  STATION", ">THROUGHPUT", ">RATE", ">AIR", ">IN RADIO", "LIMIT ms"}}
-		for _, st := range stations[:len(stations)-more] {
-			tb.Rows = append(tb.Rows, []string{
-				"  " + st.MAC.String(), mbps(st.ThroughputKbps), rate(&st), air(&st), ms(st.PendingUs), stationLimit(&st),
-			})
+		text := pendingText(r) + " in the radio"
+		if b := r.BacklogPackets; b != nil {
+			text += "; " + number(uint64(*b)) + " packets wait above it, where flows are kept apart"
 		}
-		lines = append(lines, tb.Lines(t)...)
+		row("queue", text)
+	}
+	row("traffic", mbps(r.ThroughputKbps)+"; stations "+activeText(r))
+	if r.TCP != nil && r.TCP.Flows > 0 {
+		row("own TCP", tcpText(r.TCP))
+	}
+	table := stationTable(t, r, byThroughput)
+	more := max(len(table)-1-textStations, 0)
+	for _, l := range table[:len(table)-more] {
+		lines = append(lines, "  "+l)
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more: airtuned top shows all", more))
 	}
 	return lines
+}
+
+// tcpText says how this host's own connections over the radio fare.
+func tcpText(c *tuner.TCPStatus) string {
+	s := fmt.Sprintf("%d of %d connections active", c.Active, c.Flows)
+	if c.RTTUs != nil {
+		s += fmt.Sprintf("; round trip %s (95 %% under %s", ms(c.RTTUs.P50), ms(c.RTTUs.P95))
+		if c.MinRTTUs != nil {
+			s += ", at best " + ms(*c.MinRTTUs)
+		}
+		s += ")"
+	}
+	return s + fmt.Sprintf("; %d segments sent again", c.Total.RetransmittedSegments)
 }
 
 // limitText says how much may wait in the radio, and whose limit that is.
@@ -130,21 +145,22 @@ func latencyText(r *tuner.Status) string {
 		ms(r.ResidencyUs.Mean), ms(r.ResidencyUs.P50), ms(r.ResidencyUs.P95))
 }
 
+// pendingText is what the radio holds.
 func pendingText(r *tuner.Status) string {
-	s := ""
+	s := fine(r.Pending.AirtimeUs) + " ms"
 	if r.Pending.MaxFrames > 0 {
-		s = fmt.Sprintf("%d of %d frames, ", r.Pending.Frames, r.Pending.MaxFrames)
-	}
-	s += ms(r.Pending.AirtimeUs) + " of airtime in the radio"
-	if b := r.BacklogPackets; b != nil {
-		s += fmt.Sprintf("; %d packets wait above it, where flows are kept apart", *b)
+		s += fmt.Sprintf(", %d/%d frames", r.Pending.Frames, r.Pending.MaxFrames)
 	}
 	return s
 }
 
-func trafficText(r *tuner.Status) string {
-	return fmt.Sprintf("%s; %d of %s active", mbps(r.ThroughputKbps), r.ActiveStations, count(len(r.Stations), "station"))
+func activeText(r *tuner.Status) string {
+	return fmt.Sprintf("%d/%d active", r.ActiveStations, len(r.Stations))
 }
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func percent(share float64) string { return strconv.Itoa(int(share*100+0.5)) + " %" }
 
 // order says which of two stations comes first.
 type order func(a, b *tuner.StationStatus) bool
@@ -158,18 +174,11 @@ func busiest(stations []tuner.StationStatus, first order) []tuner.StationStatus 
 	return out
 }
 
-func rate(st *tuner.StationStatus) string {
-	if st.RateKbps == 0 {
-		return "-"
-	}
-	return mbps(st.RateKbps)
-}
-
 func air(st *tuner.StationStatus) string {
 	if st.AirtimeShare == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f %%", *st.AirtimeShare*100)
+	return percent(*st.AirtimeShare)
 }
 
 func stationLimit(st *tuner.StationStatus) string {

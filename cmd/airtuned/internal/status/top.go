@@ -3,6 +3,7 @@ package status
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
@@ -213,11 +214,7 @@ func (m *Top) top(t term.Terminal, r *tuner.Status) []string {
 		parts = append(parts, fmt.Sprintf("limit %d frames", n))
 	}
 	if r.WindowEnd != nil {
-		p := "pending " + fine(r.Pending.AirtimeUs) + " ms"
-		if r.Pending.MaxFrames > 0 {
-			p += fmt.Sprintf(", %d/%d frames", r.Pending.Frames, r.Pending.MaxFrames)
-		}
-		parts = append(parts, p)
+		parts = append(parts, "pending "+pendingText(r))
 	}
 	if q := r.ResidencyUs; q.P95 > 0 {
 		p := "in radio " + ms(q.Mean) + ", p95 " + ms(q.P95)
@@ -227,15 +224,19 @@ func (m *Top) top(t term.Terminal, r *tuner.Status) []string {
 		parts = append(parts, p)
 	}
 	lines = append(lines, flow(parts, t.Width-1)...)
-	parts = []string{mbps(r.ThroughputKbps), fmt.Sprintf("%d/%d active", r.ActiveStations, len(r.Stations))}
+	parts = []string{mbps(r.ThroughputKbps), activeText(r)}
 	if b := r.BacklogPackets; b != nil {
-		parts = append(parts, fmt.Sprintf("%d packets wait", *b))
+		parts = append(parts, number(uint64(*b))+" packets wait")
 	}
-	parts = append(parts, fmt.Sprintf("%.0f drops/s", m.chart(r.Path).dropsPerS()))
+	parts = append(parts, number(uint64(m.chart(r.Path).dropsPerS()))+" drops/s")
 	if s := r.Stopped; s != nil {
-		parts = append(parts, fmt.Sprintf("queue stopped %.0f %%", *s*100))
+		parts = append(parts, "queue stopped "+percent(*s))
 	}
-	return append(lines, flow(parts, t.Width-1)...)
+	lines = append(lines, flow(parts, t.Width-1)...)
+	if r.TCP != nil && r.TCP.Flows > 0 {
+		lines = append(lines, "own TCP: "+tcpText(r.TCP))
+	}
+	return lines
 }
 
 // flow sets parts side by side, in as many lines of at most w columns as it takes.
@@ -253,7 +254,7 @@ func flow(parts []string, w int) (lines []string) {
 // Where the graphs are between.
 const (
 	graphLabel = 11
-	graphScale = 10
+	graphScale = 12
 )
 
 // graphs are the last minutes, a column for each second.
@@ -270,27 +271,26 @@ func (m *Top) graphs(t term.Terminal, r *tuner.Status, now time.Time) []string {
 		rows = 2
 	}
 	c := m.chart(r.Path)
-	var all [seriesN][]float64
-	var top [seriesN]float64
-	for i := range all {
+	var all [columns][]int64
+	var top [columns]int64
+	for i := residency; i < columns; i++ {
 		all[i] = c.values(i, n, now)
-		for _, v := range all[i] {
-			if v > top[i] { // not NaN
-				top[i] = v
-			}
-		}
+		top[i] = slices.Max(all[i])
 	}
 	// One scale, to compare them.
 	top[pending] = max(top[pending], top[limits])
 	top[limits] = top[pending]
 	var lines []string
-	for i, name := range [seriesN]string{"in radio", "throughput", "pending", "limit"} {
-		scale := term.NiceTop(top[i])
-		label := fmt.Sprintf("%.4g ms", scale/1000)
-		if i == throughput {
-			label = fmt.Sprintf("%.4g Mb/s", scale/1000)
+	for i, name := range [...]string{residency: "in radio", throughput: "throughput", pending: "pending", limits: "limit"} {
+		if name == "" {
+			continue
 		}
-		graph := t.Columns(all[i], rows, scale)
+		scale := term.NiceTopInt(top[i])
+		label := fine(scale) + " ms"
+		if i == throughput {
+			label = mbps(uint64(scale))
+		}
+		graph := t.Bars(all[i], rows, scale)
 		for k, g := range graph {
 			name, label := name, label
 			if k > 0 {
@@ -305,7 +305,7 @@ func (m *Top) graphs(t term.Terminal, r *tuner.Status, now time.Time) []string {
 	return lines
 }
 
-var graphStyle = [seriesN]term.Style{term.Cyan, term.Green, term.Yellow, term.Plain}
+var graphStyle = [...]term.Style{residency: term.Cyan, throughput: term.Green, pending: term.Yellow, limits: term.Plain}
 
 // rest fills what is left, up to h lines, with stations and decisions.
 func (m *Top) rest(t term.Terminal, r *tuner.Status, lines []string, h int) []string {
@@ -314,7 +314,7 @@ func (m *Top) rest(t term.Terminal, r *tuner.Status, lines []string, h int) []st
 		return append(lines, m.scrolled(decisions(t, r, true), room)...)
 	}
 	log := decisions(t, r, false)
-	stations := m.stations(t, r)
+	stations := stationTable(t, r, orders[m.sort].first)
 	least := min(len(log), max(room/3, 2))
 	if len(stations) > 0 {
 		n := max(min(len(stations), room-least), min(room, 2))
@@ -339,8 +339,8 @@ func (m *Top) scrolled(all []string, n int) []string {
 	return out
 }
 
-// stations is the table, its heading first.
-func (m *Top) stations(t term.Terminal, r *tuner.Status) []string {
+// stationTable is a row for each station, the heading first; nothing without any.
+func stationTable(t term.Terminal, r *tuner.Status, first order) []string {
 	if len(r.Stations) == 0 {
 		return nil
 	}
@@ -349,15 +349,16 @@ func (m *Top) stations(t term.Terminal, r *tuner.Status) []string {
 	if wide {
 		tb.Head = append(tb.Head, "INTERFACE", "")
 	}
-	number := func(kbps uint64) string { return fmt.Sprintf("%.1f", float64(kbps)/1000) }
-	for _, st := range busiest(r.Stations, orders[m.sort].first) {
+	stations := busiest(r.Stations, first)
+	for i := range stations {
+		st := &stations[i]
 		phy := "-"
 		if st.RateKbps > 0 {
-			phy = number(st.RateKbps)
+			phy = decimal(int64(st.RateKbps), 1)
 		}
 		row := []string{
-			st.MAC.String(), number(st.ThroughputKbps), phy, air(&st), fmt.Sprint(st.BacklogPackets), fmt.Sprint(st.Total.Drops),
-			fine(st.PendingUs), stationLimit(&st),
+			st.MAC.String(), decimal(int64(st.ThroughputKbps), 1), phy, air(st), number(st.BacklogPackets), number(st.Total.Drops),
+			fine(st.PendingUs), stationLimit(st),
 		}
 		if wide {
 			what := ""

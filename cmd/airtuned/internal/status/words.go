@@ -6,7 +6,6 @@ package status
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -189,21 +188,36 @@ func limit(l wlan.Limit) string {
 	return low + "/" + high
 }
 
+// decimal prints thousandths with some digits behind the point, 1 or 2.
+func decimal(n int64, digits int) string {
+	sign, unit := "", int64(100)
+	if n < 0 {
+		sign, n = "-", -n
+	}
+	if digits == 2 {
+		unit = 10
+	}
+	n = (n + unit/2) / unit
+	text := strconv.FormatInt(n, 10)
+	for len(text) <= digits {
+		text = "0" + text
+	}
+	return sign + text[:len(text)-digits] + "." + text[len(text)-digits:]
+}
+
 // fine prints microseconds as milliseconds with three digits.
 func fine(us int64) string {
-	v := float64(us) / 1000
-	digits := 2
-	if math.Abs(v) >= 9.995 {
-		digits = 1
+	if us >= 9995 {
+		return decimal(us, 1)
 	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
+	return decimal(us, 2)
 }
 
 // ms prints microseconds as milliseconds.
-func ms(us int64) string { return fmt.Sprintf("%.1f ms", float64(us)/1000) }
+func ms(us int64) string { return decimal(us, 1) + " ms" }
 
 // mbps prints kilobits as megabits per second.
-func mbps(kbps uint64) string { return fmt.Sprintf("%.1f Mb/s", float64(kbps)/1000) }
+func mbps(kbps uint64) string { return decimal(int64(kbps), 1) + " Mb/s" }
 
 // ago prints a span of time with the precision a reader wants.
 func ago(d time.Duration) string {

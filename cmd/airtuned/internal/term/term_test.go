@@ -25,7 +25,19 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+func TestBars(t *testing.T) {
+	got := Terminal{Unicode: true}.Bars([]int64{-1, 0, 1, 4000, 8000, 12000, 16000, 99000}, 2, 16000)
+	if diff := cmp.Diff([]string{"     ▄██", "  ▁▄████"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestNiceTop(t *testing.T) {
+	for v, want := range map[int64]int64{-1: 1, 0: 1, 1: 1, 9: 10, 99: 100, 101: 150, 210: 250, 12000: 15000} {
+		if got := NiceTopInt(v); got != want {
+			t.Errorf("NiceTopInt(%v) = %v, want %v", v, got, want)
+		}
+	}
 	for v, want := range map[float64]float64{0: 1, -1: 1, 1: 1, 1.2: 1.5, 9: 10, 99: 100, 101: 150, 210: 250, 0.03: 0.03, 601: 800} {
 		if got := NiceTop(v); math.Abs(got-want) > 1e-9 {
 			t.Errorf("NiceTop(%v) = %v, want %v", v, got, want)
