@@ -48,11 +48,19 @@ func writeConfig(t *testing.T, text string) string {
 // place in a bubble. It is stopped at the end of the test at the latest.
 func start(t *testing.T, env tuner.Env, config string) *system {
 	t.Helper()
+	return startWith(t, env, config, func(*Options) {})
+}
+
+// startWith is start with other options.
+func startWith(t *testing.T, env tuner.Env, config string, change func(*Options)) *system {
+	t.Helper()
 	if env.StateDir == "" {
 		env.StateDir = t.TempDir()
 	}
 	env.Log = slog.New(slog.DiscardHandler)
-	d, err := newDaemon(Options{Env: env, Config: writeConfig(t, config), Version: "test"})
+	o := Options{Env: env, Config: writeConfig(t, config), Version: "test"}
+	change(&o)
+	d, err := newDaemon(o)
 	if err != nil {
 		t.Fatal(err)
 	}
