@@ -221,7 +221,7 @@ func TestTopInTmux(t *testing.T) {
 	// A terminal of little wit gets lines.
 	s = newScreen(t, 200, 24, "LC_ALL=C", "NO_COLOR=1")
 	s.keys("TERM=dumb "+top, "Enter")
-	s.awaitText(" phy0 tuning limit_us=")
+	s.awaitText(" phy0 tuning: limit ")
 	s.keys("C-c")
 	s.keys("TERM=screen "+top, "Enter")
 	lines = s.awaitText("j k scroll")

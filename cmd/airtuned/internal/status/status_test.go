@@ -300,7 +300,7 @@ func TestChange(t *testing.T) {
 		{"threaded/wlan0", "0", "1", "threaded/wlan0 0 -> 1"},
 		{"aql_txq_limit/BE", "x", "\x1b[2J", "x -> ?[2J"},
 	} {
-		if got := change(tt[0], tt[1], tt[2]); got != tt[3] {
+		if got := change(&tuner.Event{Knob: tt[0], From: tt[1], To: tt[2]}); got != tt[3] {
 			t.Errorf("%s: %q, want %q", tt[0], got, tt[3])
 		}
 	}

@@ -60,14 +60,7 @@ func radioText(t term.Terminal, r *tuner.Status, now time.Time) []string {
 	if text := latencyText(r); text != "" {
 		row("latency", text)
 	}
-	if r.Queue.Source != tuner.SourceNone && r.WindowEnd != nil {
-		text := pendingText(r) + " in the radio"
-		if b := r.BacklogPackets; b != nil {
-			text += "; " + number(uint64(*b)) + " packets wait above it, where flows are kept apart"
-		}
-		row("queue", text)
-	}
-	row("traffic", mbps(r.ThroughputKbps)+"; stations "+activeText(r))
+	row("now", strings.Join(figures(r), ", "))
 	if r.TCP != nil && r.TCP.Flows > 0 {
 		row("own TCP", tcpText(r.TCP))
 	}
@@ -115,26 +108,17 @@ func limitText(r *tuner.Status) string {
 	default:
 		s += "; the kernel's default is " + prose(found)
 	}
-	for _, ac := range wlan.ACs {
-		if l, ok := r.AQL.Limits[ac.String()]; ok && l != be {
-			return s + " (others: " + LimitsText(r.AQL.Limits) + " us)"
-		}
-	}
 	return s
 }
 
 // changeText is the latest change. An event stands for all that changed at once.
 func changeText(r *tuner.Status, now time.Time) string {
-	c := r.LastChange
-	for i := range r.Events {
+	for i := len(r.Events) - 1; i >= 0; i-- {
 		if e := &r.Events[i]; e.Knob != "" {
-			c = &tuner.LastChange{At: e.At, Knob: e.Knob, From: e.From, To: e.To, Reason: e.Reason}
+			return ago(now.Sub(e.At)) + " ago, " + change(e) + ": " + term.Safe(e.Reason)
 		}
 	}
-	if c == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s ago, %s: %s", ago(now.Sub(c.At)), change(c.Knob, c.From, c.To), term.Safe(c.Reason))
+	return ""
 }
 
 func latencyText(r *tuner.Status) string {
@@ -145,17 +129,23 @@ func latencyText(r *tuner.Status) string {
 		ms(r.ResidencyUs.Mean), ms(r.ResidencyUs.P50), ms(r.ResidencyUs.P95))
 }
 
-// pendingText is what the radio holds.
-func pendingText(r *tuner.Status) string {
-	s := fine(r.Pending.AirtimeUs) + " ms"
-	if r.Pending.MaxFrames > 0 {
-		s += fmt.Sprintf(", %d/%d frames", r.Pending.Frames, r.Pending.MaxFrames)
+// figures are what is in the radio, above it, and on the air.
+func figures(r *tuner.Status) (out []string) {
+	add := func(s string) { out = append(out, s) }
+	if n := r.Pending.MaxFrames; n > 0 {
+		add(fmt.Sprintf("pending %s ms (%d/%d frames)", fine(r.Pending.AirtimeUs), r.Pending.Frames, n))
+	} else if r.WindowEnd != nil {
+		add("pending " + fine(r.Pending.AirtimeUs) + " ms")
 	}
-	return s
-}
-
-func activeText(r *tuner.Status) string {
-	return fmt.Sprintf("%d/%d active", r.ActiveStations, len(r.Stations))
+	if b := r.BacklogPackets; b != nil {
+		add(number(uint64(*b)) + " packets wait")
+	}
+	if s := r.Stopped; s != nil {
+		add("queue stopped " + percent(*s))
+	}
+	add(mbps(r.ThroughputKbps))
+	add(fmt.Sprintf("%d/%d active", r.ActiveStations, len(r.Stations)))
+	return out
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }

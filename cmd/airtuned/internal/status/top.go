@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"airtuned/cmd/airtuned/internal/term"
@@ -206,37 +207,25 @@ func (m *Top) top(t term.Terminal, r *tuner.Status) []string {
 	if r.State == tuner.Gone {
 		return lines
 	}
-	var parts []string
-	if be, ok := r.AQL.Limits[wlan.BE.String()]; ok {
-		parts = append(parts, "limit "+limit(be)+" ms")
-	}
-	if n, ok := r.Features[tuner.FeatureQueue]; ok && n > 0 {
-		parts = append(parts, fmt.Sprintf("limit %d frames", n))
-	}
-	if r.WindowEnd != nil {
-		parts = append(parts, "pending "+pendingText(r))
-	}
-	if q := r.ResidencyUs; q.P95 > 0 {
-		p := "in radio " + ms(q.Mean) + ", p95 " + ms(q.P95)
-		if t.Width > 100 {
-			p += fmt.Sprintf(" (p50 %s, p99 %s)", ms(q.P50), ms(q.P99))
-		}
-		parts = append(parts, p)
-	}
-	lines = append(lines, flow(parts, t.Width-1)...)
-	parts = []string{mbps(r.ThroughputKbps), activeText(r)}
-	if b := r.BacklogPackets; b != nil {
-		parts = append(parts, number(uint64(*b))+" packets wait")
-	}
-	parts = append(parts, number(uint64(m.chart(r.Path).dropsPerS()))+" drops/s")
-	if s := r.Stopped; s != nil {
-		parts = append(parts, "queue stopped "+percent(*s))
-	}
-	lines = append(lines, flow(parts, t.Width-1)...)
+	parts := append(limitAndTime(r), figures(r)...)
+	lines = append(lines, flow(append(parts, number(uint64(m.chart(r.Path).dropsPerS()))+" drops/s"), t.Width-1)...)
 	if r.TCP != nil && r.TCP.Flows > 0 {
 		lines = append(lines, "own TCP: "+tcpText(r.TCP))
 	}
 	return lines
+}
+
+// limitAndTime are the limit, and how long frames are in the radio under it.
+func limitAndTime(r *tuner.Status) (out []string) {
+	if n := r.Features[tuner.FeatureQueue]; n > 0 {
+		out = append(out, "limit "+strconv.Itoa(n)+" frames")
+	} else if be, ok := r.AQL.Limits[wlan.BE.String()]; ok {
+		out = append(out, "limit "+limit(be)+" ms")
+	}
+	if q := r.ResidencyUs; q.P95 > 0 {
+		out = append(out, "in radio "+ms(q.Mean)+", p95 "+ms(q.P95))
+	}
+	return out
 }
 
 // flow sets parts side by side, in as many lines of at most w columns as it takes.
@@ -382,12 +371,11 @@ func decisions(t term.Terminal, r *tuner.Status, full bool) []string {
 		e := &r.Events[i]
 		what := string(e.State)
 		if e.Knob != "" {
-			what = change(e.Knob, e.From, e.To)
+			if what = change(e); e.State != tuner.Tuning {
+				what += ", " + string(e.State)
+			}
 		}
 		line := t.Paint(term.Dim, e.At.Format("15:04:05")) + "  " + term.Safe(what)
-		if e.Knob != "" && e.State != tuner.Tuning {
-			line += ", " + string(e.State)
-		}
 		if !full {
 			lines = append(lines, line+"  "+term.Safe(e.Reason))
 			continue

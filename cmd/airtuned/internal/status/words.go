@@ -125,41 +125,34 @@ func count(n int, what string) string {
 }
 
 // What the states mean, and how they look.
-func stateWords(r *tuner.Status) (term.Style, string) {
-	switch r.State {
-	case tuner.Tuning:
-		return term.Green, "tuning with the policy " + r.Policy
-	case tuner.Observing:
-		return term.Yellow, "observing, limits are not touched"
-	case tuner.Held:
-		return term.Yellow, "held, limits stay as they are"
-	case tuner.Restored:
-		return term.Yellow, "restored, the original limits are in force"
-	case tuner.Gone:
-		return term.Red, "gone"
-	}
-	return term.Yellow, term.Safe(string(r.State))
+var states = map[tuner.State]struct {
+	style term.Style
+	words string
+}{
+	tuner.Tuning:    {term.Green, "tuning with the policy "},
+	tuner.Observing: {term.Yellow, "observing, limits are not touched"},
+	tuner.Held:      {term.Yellow, "held, limits stay as they are"},
+	tuner.Restored:  {term.Yellow, "restored, the original limits are in force"},
+	tuner.Gone:      {term.Red, "gone"},
 }
 
-// change says what an event or a change did to a knob, shortly where it is a
-// radio's or station's limit.
-func change(knob, from, to string) string {
-	short := knob == limitKnob+"BE"
-	name := ""
-	switch parts := strings.Split(knob, "/"); {
-	case short:
-	case len(parts) == 4 && parts[0] == "station":
-		name, short = parts[1]+" ", true
-	case len(parts) == 2 && parts[0]+"/" == limitKnob:
-		name, short = parts[1]+" ", true
-	default:
-		name = knob + " "
+func stateWords(r *tuner.Status) (term.Style, string) {
+	s := states[r.State]
+	if r.State == tuner.Tuning {
+		s.words += r.Policy
 	}
-	if short {
-		from, to = limitMs(from), limitMs(to)
+	return s.style, s.words
+}
+
+// change says what an event did to a knob, shortly where it is a limit.
+func change(e *tuner.Event) string {
+	from, to := limitMs(e.From), limitMs(e.To)
+	s := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(e.Knob, limitKnob), "station/"), "/aql/BE") + " "
+	if s == "BE " {
+		s = ""
 	}
-	s := name + from + " -> " + to
-	if short && strings.Trim(to, "0123456789./") == "" {
+	s += from + " -> " + to
+	if to != e.To {
 		s += " ms"
 	}
 	return term.Safe(s)
@@ -221,13 +214,16 @@ func mbps(kbps uint64) string { return decimal(int64(kbps), 1) + " Mb/s" }
 
 // ago prints a span of time with the precision a reader wants.
 func ago(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	n := max(int(d/time.Second), 0)
+	switch two := func(unit, rest int, a, b string) string {
+		return strconv.Itoa(n/unit) + a + strconv.Itoa(n%unit/rest) + b
+	}; {
+	case n < 60:
+		return strconv.Itoa(n) + " s"
+	case n < 3600:
+		return two(60, 1, " min ", " s")
+	case n < 48*3600:
+		return two(3600, 60, " h ", " min")
 	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
+	return strconv.Itoa(n/86400) + " days"
 }
