@@ -383,11 +383,16 @@ func detectAQL(env Env, dev sysfs.Device, phy *debugfs.Phy, debugErr error, warn
 
 // aqlFromStations tells from a station's folder whether the driver uses AQL:
 // the file aql is there only if it does (net/mac80211/debugfs_sta.c,
-// ieee80211_sta_debugfs_add). Without a station it cannot be known.
+// ieee80211_sta_debugfs_add). Without a station it cannot be known, and one that
+// has just left has no files either.
 func aqlFromStations(phy *debugfs.Phy) (has *bool) {
 	eachStation(phy, func(netdev string, mac wlan.MAC) bool {
 		_, err := phy.StationAQL(netdev, mac)
-		if err == nil || debugfs.CauseOf(err) == debugfs.Absent {
+		if debugfs.CauseOf(err) == debugfs.Absent {
+			_, err = phy.StationAQL(netdev, mac)
+		}
+		macs, _ := phy.Stations(netdev)
+		if err == nil || debugfs.CauseOf(err) == debugfs.Absent && slices.Contains(macs, mac) {
 			known := err == nil
 			has = &known
 		}

@@ -1,14 +1,18 @@
 package tuner
 
 import (
+	"io/fs"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"airtuned/debugfs"
 	"airtuned/nl80211"
 	"airtuned/tree"
+	"airtuned/tree/treetest"
 )
 
 func hasWarning(d Detection, code string) bool {
@@ -108,4 +112,44 @@ func TestDetectBlockedRadio(t *testing.T) {
 		}
 		close(debug.until)
 	})
+}
+
+// TestDetectStationLeaves: only a station that is still there says that a driver
+// does not use AQL, and not by one failure.
+func TestDetectStationLeaves(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		missing int // times that aql is not found
+		listed  int // times that the stations are listed
+		want    string
+	}{
+		{"no aql", 99, 99, "false"},
+		{"once no aql", 1, 99, "true"},
+		{"left meanwhile", 99, 1, "unknown"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var faults treetest.Faults
+			missing, listed := test.missing, test.listed
+			faults.Judge(func(op treetest.Op) treetest.Fault {
+				switch {
+				case op.Kind == treetest.List && strings.HasSuffix(op.Path, "/stations"):
+					if listed--; listed < 0 {
+						return treetest.Fault{Names: func([]string) []string { return nil }}
+					}
+				case op.Kind == treetest.Open && strings.HasSuffix(op.Path, "/aql"):
+					if missing--; missing >= 0 {
+						return treetest.Fault{Err: fs.ErrNotExist}
+					}
+				}
+				return treetest.Fault{}
+			})
+			got := "unknown"
+			if has := aqlFromStations(debugfs.NewPhy(faults.Tree(newFakeKernel(twoRadios)), "phy0")); has != nil {
+				got = strconv.FormatBool(*has)
+			}
+			if got != test.want {
+				t.Errorf("AQL is %s, want %s", got, test.want)
+			}
+		})
+	}
 }
