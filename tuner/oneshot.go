@@ -164,8 +164,5 @@ func restoreRecord(env Env, o *Originals, d sysfs.Device, err error) ([]Change, 
 	if err != nil {
 		return nil, fmt.Errorf("restore %s: %w", d.Phy, err)
 	}
-	if j.found == nil {
-		return nil, j.forget() // void
-	}
 	return j.restore("restore", nil)
 }

@@ -100,6 +100,9 @@ func TestCommandOutlivesPhy(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.wantFollowing(wlan.KernelDefault.AC)
+			if left, err := filepath.Glob(s.tun.env.StateDir + "/originals/*"); err != nil || len(left) > 0 {
+				t.Errorf("records left: %q, %v", left, err)
+			}
 		})
 	}
 }

@@ -164,7 +164,7 @@ func (j *journal) holdsLimits() bool {
 // puts all of them back.
 func (j *journal) restore(reason string, what func(knob string) fate) ([]Change, error) {
 	if j.found == nil {
-		return nil, nil
+		return nil, j.forget() // one that is there is void
 	}
 	todo := slices.Clone(j.found.Knobs)
 	sort.SliceStable(todo, func(i, j int) bool {
