@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"airtuned/inet"
 	"airtuned/nl80211"
 	"airtuned/tuner"
 )
@@ -171,7 +172,9 @@ func (r *radio) step() {
 		r.tuner.Rescan()
 	}
 	r.tuner.Step(r.now)
-	r.wantsTCP.Store(r.tuner.WantsTCP(r.now))
+	if inet.Built {
+		r.wantsTCP.Store(r.tuner.WantsTCP(r.now))
+	}
 }
 
 func (r *radio) stop() {

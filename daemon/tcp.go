@@ -20,7 +20,7 @@ const (
 
 // followTCP lists this host's TCP connections when somebody wants to know.
 func (d *daemon) followTCP(ctx context.Context) error {
-	if d.Sockets == nil {
+	if !inet.Built || d.Sockets == nil {
 		return nil
 	}
 	var next time.Time
@@ -83,7 +83,7 @@ func (d *daemon) noteTCP(ctx context.Context, s *inet.Snapshot) bool {
 // lookAtTCP has the connections listed, if that was not done just now, and waits for
 // it as long as for a radio.
 func (d *daemon) lookAtTCP(ctx context.Context) {
-	if d.Sockets == nil {
+	if !inet.Built || d.Sockets == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)

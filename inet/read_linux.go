@@ -18,15 +18,31 @@ func (s *Snapshot) Read() error {
 	if s.buf == nil {
 		s.buf = make([]byte, bufSize)
 	}
-	err4 := list(unix.NETLINK_SOCK_DIAG, socketsRequest(familyIPv4, 1), s.buf, &s.Sockets, parseOutward)
-	err6 := list(unix.NETLINK_SOCK_DIAG, socketsRequest(familyIPv6, 1), s.buf, &s.Sockets, parseOutward)
+	socket := func(kind uint16, body []byte) {
+		var so Socket
+		if len(s.Sockets) < maxEntries && parseOutward(kind, body, &so) {
+			s.Sockets = append(s.Sockets, so)
+		}
+	}
+	err4 := list(unix.NETLINK_SOCK_DIAG, socketsRequest(familyIPv4, 1), s.buf, socket)
+	err6 := list(unix.NETLINK_SOCK_DIAG, socketsRequest(familyIPv6, 1), s.buf, socket)
 	if err4 != nil && err6 != nil { // a kernel may lack one of them
 		s.Sockets = s.Sockets[:0]
 		return fmt.Errorf("%w: %w", ErrUnavailable, err4)
 	}
-	err := list(unix.NETLINK_ROUTE, addressesRequest(1), s.buf, &s.Addresses, parseAddress)
+	err := list(unix.NETLINK_ROUTE, addressesRequest(1), s.buf, func(kind uint16, body []byte) {
+		var a Address
+		if len(s.Addresses) < maxEntries && parseAddress(kind, body, &a) {
+			s.Addresses = append(s.Addresses, a)
+		}
+	})
 	if err == nil {
-		err = list(unix.NETLINK_ROUTE, neighboursRequest(1), s.buf, &s.Neighbours, parseNeighbour)
+		err = list(unix.NETLINK_ROUTE, neighboursRequest(1), s.buf, func(kind uint16, body []byte) {
+			var n Neighbour
+			if len(s.Neighbours) < maxEntries && parseNeighbour(kind, body, &n) {
+				s.Neighbours = append(s.Neighbours, n)
+			}
+		})
 	}
 	if err != nil {
 		s.Sockets, s.Addresses, s.Neighbours = s.Sockets[:0], s.Addresses[:0], s.Neighbours[:0]
@@ -36,8 +52,8 @@ func (s *Snapshot) Read() error {
 }
 
 // list sends a request on a socket of its own, which no reply to another can be in,
-// and appends what comes.
-func list[T any](protocol int, request, buf []byte, out *[]T, parse func(uint16, []byte, *T) bool) error {
+// and hands each entry of the answer to each.
+func list(protocol int, request, buf []byte, each func(kind uint16, body []byte)) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
 		return fmt.Errorf("open a netlink socket: %w", err)
@@ -50,7 +66,6 @@ func list[T any](protocol int, request, buf []byte, out *[]T, parse func(uint16,
 	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return fmt.Errorf("send to netlink: %w", err)
 	}
-	var entry T
 	for {
 		n, err := unix.Read(fd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -59,11 +74,7 @@ func list[T any](protocol int, request, buf []byte, out *[]T, parse func(uint16,
 		if err != nil {
 			return fmt.Errorf("receive from netlink: %w", err)
 		}
-		done, err := parseReplies(buf[:n], 1, func(kind uint16, body []byte) {
-			if len(*out) < maxEntries && parse(kind, body, &entry) {
-				*out = append(*out, entry)
-			}
-		})
+		done, err := parseReplies(buf[:n], 1, each)
 		if done || err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"airtuned/inet"
 	"airtuned/policies"
 	"airtuned/policies/tsq"
 	"airtuned/sysfs"
@@ -60,7 +61,7 @@ func (t *Tuner) pace(now time.Time) {
 	plan := pacingPlan(t.radio, t.settings)
 	reason := "pacing_shift: " + string(t.settings.PacingShift)
 	original, touched := t.journal.original(knobPacing)
-	if !mayPace(t.radio, t.settings) {
+	if !inet.Built || !mayPace(t.radio, t.settings) {
 		t.pacing.choice = nil
 	} else {
 		base := original
@@ -107,8 +108,8 @@ func (t *Tuner) setPacing(shift, reason string, now time.Time) []Change {
 			t.pacing.wrote = c.To
 		default:
 			t.log.Warn("a change failed", "knob", c.Knob, "to", c.To, "error", c.Reason)
-			if t.pacing.choice != nil {
-				t.pacing.choice.Abandon(now)
+			if c := t.pacing.choice; inet.Built && c != nil {
+				c.Abandon(now)
 			}
 		}
 	}

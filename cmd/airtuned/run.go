@@ -42,7 +42,9 @@ The log goes to standard error.`,
 			}
 			if c, ok := env.Netlink.(*nl80211.Client); ok {
 				o.Events = c.Events
-				o.Sockets = (*inet.Snapshot).Read
+				if inet.Built {
+					o.Sockets = (*inet.Snapshot).Read
+				}
 			}
 			err := daemon.Run(cmd.Context(), o)
 			if pe := (*fs.PathError)(nil); errors.As(err, &pe) && strings.HasPrefix(pe.Path, a.state) {

@@ -1,0 +1,6 @@
+//go:build (!mips && !mipsle) || full
+
+package inet
+
+// Built says whether this program looks at TCP connections.
+const Built = true
