@@ -48,10 +48,10 @@ func (w *words) followed(k kind, gain float64) {
 
 // saying is what a text depends on, as far as it shows.
 type saying struct {
-	idle, searching, least, most bool
-	kind                         kind
-	limitUs                      uint32 // while another is tried
-	less, more, half, twice      permille
+	idle, searching, resting, least, most bool
+	kind                                  kind
+	limitUs                               uint32 // while another is tried
+	less, more, half, twice               permille
 }
 
 // permille is a change of throughput as it is shown, in tenths of a per cent; 0
@@ -89,7 +89,7 @@ func (d *delay) reason(o *Observation) string {
 	}
 	if !of.searching {
 		of.less, of.more = costs(d.less.mean, d.less.n > 0), gained(d.more.mean, d.more.n > 0)
-		of.least, of.most = !d.room(below), !d.room(above)
+		of.least, of.most, of.resting = !d.room(below), !d.room(above), d.rest > 0
 	}
 	if of != w.of || w.text == "" {
 		w.of, w.text = of, of.String()
@@ -98,7 +98,7 @@ func (d *delay) reason(o *Observation) string {
 }
 
 func (s saying) String() string {
-	text := "found by measuring"
+	text := "still measuring"
 	switch {
 	case s.idle:
 		text = noDemand
@@ -112,6 +112,8 @@ func (s saying) String() string {
 		text = fmt.Sprintf("trying twice %d us", s.limitUs)
 	case s.searching:
 		text = "searching for the least limit that costs no throughput"
+	case s.resting:
+		text = "found by measuring"
 	}
 	less := side("less", "costs", " of the throughput", s.less, "half as much", s.half)
 	more := side("more", "gains", "", s.more, "twice as much", s.twice)

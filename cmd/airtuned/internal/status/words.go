@@ -124,24 +124,22 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// What the states mean, and how they look.
-var states = map[tuner.State]struct {
-	style term.Style
-	words string
-}{
-	tuner.Tuning:    {term.Green, "tuning with the policy "},
-	tuner.Observing: {term.Yellow, "observing, limits are not touched"},
-	tuner.Held:      {term.Yellow, "held, limits stay as they are"},
-	tuner.Restored:  {term.Yellow, "restored, the original limits are in force"},
-	tuner.Gone:      {term.Red, "gone"},
-}
-
-func stateWords(r *tuner.Status) (term.Style, string) {
-	s := states[r.State]
-	if r.State == tuner.Tuning {
-		s.words += r.Policy
+// stateWords is what a state means, and how it looks.
+func stateWords(r *tuner.Status) (style term.Style, words string) {
+	style = term.Yellow
+	switch r.State {
+	case tuner.Tuning:
+		style, words = term.Green, " with the policy "+r.Policy
+	case tuner.Observing:
+		words = ", limits are not touched"
+	case tuner.Held:
+		words = ", limits stay as they are"
+	case tuner.Restored:
+		words = ", the original limits are in force"
+	case tuner.Gone:
+		style = term.Red
 	}
-	return s.style, s.words
+	return style, string(r.State) + words
 }
 
 // change says what an event did to a knob, shortly where it is a limit.
