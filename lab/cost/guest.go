@@ -34,7 +34,7 @@ func boot() error {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return err
 		}
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil && err != unix.EBUSY { // the kernel was first
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
@@ -120,7 +120,7 @@ func (r *realRadio) netlinkCost() (dump, single float64, err error) {
 	dump = float64(cpu() - from)
 	from = cpu()
 	for _, mac := range r.macs {
-		err := r.command(unix.NL80211_CMD_GET_STATION, netlink.Request|netlink.Acknowledge, func(ae *netlink.AttributeEncoder) {
+		err := r.command(unix.NL80211_CMD_GET_STATION, netlink.Request, func(ae *netlink.AttributeEncoder) {
 			ae.Bytes(unix.NL80211_ATTR_MAC, mac)
 		})
 		if err != nil {

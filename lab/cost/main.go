@@ -307,20 +307,18 @@ type preads struct {
 
 func (r *race) start(flags ...string) (*preads, error) {
 	args := append(flags, strconv.Itoa(samplesPerWindow))
-	add := func(files []string) {
+	add := func(dir string, files []string) {
 		for _, f := range files {
-			if f = filepath.Join(r.m.phy, f); tree.Exists(tree.Dir(filepath.Dir(f)), filepath.Base(f)) {
+			if f = filepath.Join(dir, f); tree.Exists(tree.Dir(filepath.Dir(f)), filepath.Base(f)) {
 				args = append(args, f)
 			}
 		}
 	}
-	add(fast)
+	add(r.m.phy, fast)
 	args = append(args, "--")
-	add(slow)
+	add(r.m.phy, slow)
 	for _, dir := range r.m.stations {
-		for _, f := range perStation {
-			args = append(args, filepath.Join(dir, f))
-		}
+		add(dir, perStation)
 	}
 	p := &preads{cmd: exec.Command(r.pread, args...)}
 	p.cmd.Stderr = os.Stderr
