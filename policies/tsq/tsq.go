@@ -239,6 +239,9 @@ func (p *Policy) Observe(o *Observation) {
 func (p *Policy) look(now time.Time) {
 	p.looked = false
 	p.lookAt = now.Add(againAfter)
+	if p.shift == p.base && p.until.After(p.lookAt) {
+		p.lookAt = p.until
+	}
 }
 
 // fail notes that one side is no better. With both seen, it rests.

@@ -115,6 +115,13 @@ func TestSettles(t *testing.T) {
 func TestCost(t *testing.T) {
 	pl := newPlant(ath10k, 0.02, 1)
 	p := New(7)
+	pl.run(p, 10*time.Minute)
+	// Others may have looked, and their looks do not bring its own forward.
+	p.Observe(&Observation{Now: pl.now, Window: time.Second, SentBytes: 1e8, OwnBytes: 1e8, Busy: -1})
+	p.Observe(&Observation{Now: pl.now, Window: time.Second, SentBytes: 1e8, OwnBytes: 1e8, Busy: -1})
+	if p.Due(pl.now.Add(10 * time.Minute)) {
+		t.Error("it looks while it rests")
+	}
 	pl.run(p, 24*time.Hour)
 	lost := 0.0
 	for shift, d := range pl.tries {
