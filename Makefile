@@ -121,6 +121,10 @@ lab: ## build the lab's User Mode Linux kernel (Debian; cached outside the repos
 lab-test: lab ## boot it and run the real binary inside
 	$(GO) test -tags lab -count=1 -timeout 20m ./lab/...
 
+.PHONY: lab-soak
+lab-soak: lab ## a day of everything that can happen to the daemon on a real kernel, its memory and files hour by hour (SOAK=2h)
+	$(GO) test -tags lab -count=1 -timeout 0 -run '^TestLab$$/^TestEmulatedSoak$$' -v ./lab -args -soak $(SOAK)
+
 LAB_SOURCES := linux-source-6.1 linux-source-6.12
 
 .PHONY: lab-matrix

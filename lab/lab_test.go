@@ -8,6 +8,7 @@ package lab
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,12 @@ import (
 	"airtuned/lab/uml"
 )
 
-// realTime is how long a boot and its test may take.
-const realTime = 2 * time.Minute
+// realTime is how long a boot and its test may take: a tenth of it on a machine that
+// does nothing else.
+const realTime = 5 * time.Minute
+
+// soak is how long TestEmulatedSoak lasts; zero: as long as it says.
+var soak = flag.Duration("soak", 0, "how long TestEmulatedSoak lasts, in virtual time")
 
 // virtualTime is how long a test may take inside, to have one that hangs tell
 // where it hangs.
@@ -84,10 +89,14 @@ func boot(t *testing.T, kernel, programs, test, hwsim string) (string, uml.End) 
 			t.Fatal(err)
 		}
 	}
+	args, patience := []string{"-test.v", "-test.run=^" + test + "$", "-test.timeout=" + (virtualTime + 2**soak).String()}, realTime
+	if *soak > 0 {
+		args, patience = append(args, "-soak="+soak.String()), 3*time.Hour
+	}
 	end, err := uml.Machine{
-		Kernel: kernel, Dir: dir, Memory: "1G", Seed: 1, RealTime: realTime,
+		Kernel: kernel, Dir: dir, Memory: "1G", Seed: 1, RealTime: patience,
 		Init:   "inside.test",
-		Args:   []string{"-test.v", "-test.run=^" + test + "$", "-test.timeout=" + virtualTime.String()},
+		Args:   args,
 		Params: []string{"mac80211_hwsim.radios=" + hwsim},
 	}.Run(t.Context())
 	if err != nil {

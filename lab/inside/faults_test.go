@@ -109,13 +109,7 @@ func TestEmulatedAirtunedUnplug(t *testing.T) {
 		})
 		time.Sleep(5 * time.Second)
 	}
-	if err := d.stop(t, unix.SIGTERM); err != nil {
-		t.Errorf("after SIGTERM: %v", err)
-	}
-	// What was recorded of the radio before it was pulled is void, and may stay.
-	if text := radios(t)[0].limits(t); !strings.Contains(text, "BE\t5000\t\t12000\n") {
-		t.Errorf("limits are not the original ones:\n%s", text)
-	}
+	d.quits(t)
 }
 
 // TestEmulatedAirtunedMeddling: another name for the phy changes nothing, another
@@ -174,5 +168,52 @@ func TestEmulatedAirtunedStalled(t *testing.T) {
 	time.Sleep(5 * time.Second)
 	reach(t, 1)
 	atWork(t, "phy0")
+	d.quits(t)
+}
+
+// TestEmulatedAirtunedLeak: completions that never come leave airtime pending for
+// ever, until the firmware is started anew.
+func TestEmulatedAirtunedLeak(t *testing.T) {
+	d := tuned(t, 1, 8, "")
+	time.Sleep(8 * time.Second) // to its end
+	follows(t, accessPointPath, state("tuning", ""))
+	write(t, emulated+"radio0/leak", "20")
+	_, _, _ = command(t, "ping", "-q", "-c", "20", "-i", "0.05", "-W", "1", "10.0.0.2")
+	if number(t, ath10k+"num_pending_tx") == 0 {
+		t.Fatal("no frame is pending")
+	}
+	eventually(t, 20*time.Second, func() error {
+		return state("observing", "does not go back to zero when idle")(accessPointOf(t))
+	})
+	untouched(t)
+	time.Sleep(20 * time.Second)
+	if n := strings.Count(d.log.String(), "does not go back to zero"); n > 8 { // limits, then the state
+		t.Errorf("said %d times", n)
+	}
+	write(t, ath10k+"simulate_fw_crash", "soft")
+	eventually(t, 30*time.Second, func() error { return state("tuning", "")(accessPointOf(t)) })
+	d.quits(t)
+}
+
+// TestEmulatedAirtunedCrashLoop: the firmware crashes again and again, and then the
+// interface goes down for good, as when the driver gives the radio up.
+func TestEmulatedAirtunedCrashLoop(t *testing.T) {
+	d := tuned(t, 1, 20, "")
+	for range 10 {
+		write(t, ath10k+"simulate_fw_crash", "soft")
+		time.Sleep(15 * time.Second)
+	}
+	follows(t, accessPointPath, state("held", "again and again"))
+	untouched(t)
+	// It waits for 10, 20, 40 s and so on, and says so each time.
+	if n := strings.Count(d.log.String(), "the firmware was restarted; leaving"); n > 5 {
+		t.Errorf("said %d times in two minutes of crashes", n)
+	}
+	must(t, "ip link set wlan0 down")
+	before := strings.Count(d.log.String(), "\n")
+	time.Sleep(5 * time.Minute)
+	if n := strings.Count(d.log.String(), "\n") - before; n > 10 {
+		t.Errorf("%d lines in five minutes of nothing", n)
+	}
 	d.quits(t)
 }
