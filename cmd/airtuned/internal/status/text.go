@@ -115,7 +115,11 @@ func limitText(r *tuner.Status) string {
 func changeText(r *tuner.Status, now time.Time) string {
 	for i := len(r.Events) - 1; i >= 0; i-- {
 		if e := &r.Events[i]; e.Knob != "" {
-			return ago(now.Sub(e.At)) + " ago, " + change(e) + ": " + term.Safe(e.Reason)
+			s := ago(now.Sub(e.At)) + " ago, " + change(e)
+			if e.Reason != r.Reason { // it was said above
+				s += ": " + term.Safe(e.Reason)
+			}
+			return s
 		}
 	}
 	return ""
