@@ -95,10 +95,19 @@ func (a *app) compare(ctx context.Context, o compare.Options, radio, flent strin
 		defer live.Pings.Close()
 	}
 	var names []string
+	defer func() {
+		for _, name := range names { // what it did not come to write
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+				os.Remove(name)
+			}
+		}
+	}()
 	if flent != "" {
 		for _, side := range []string{"a", "b"} {
 			name := strings.TrimSuffix(flent, ".flent") + "-" + side + ".flent"
-			f, err := os.Create(name) // now, rather than after a quarter of an hour
+			// Now, rather than after a quarter of an hour; an older experiment stays until
+			// this one has an end.
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 			if err != nil {
 				return err
 			}
@@ -113,11 +122,6 @@ func (a *app) compare(ctx context.Context, o compare.Options, radio, flent strin
 	}
 	say("%s (A) against %s (B) on %s, %d rounds, %v; %s comes back after that, or at Ctrl-C", o.A, o.B, found.Phy, o.Rounds, o.Duration(), found.Policy)
 	rep, err := compare.Run(ctx, o, live, func(l *compare.Leg) { say("%2d/%d %s", l.Round, o.Rounds, l.Line()) })
-	if rep == nil {
-		for _, name := range names {
-			os.Remove(name)
-		}
-	}
 	switch {
 	case errors.Is(err, compare.ErrNotInForce):
 		return &failure{exit: exitNoRadio, code: "not-in-force", err: err, next: "airtuned detect says what can be tuned"}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"airtuned/daemon"
 	"airtuned/daemon/control"
@@ -65,7 +66,9 @@ func (a *app) record(ctx context.Context, c *control.Client, name, radio string,
 	if err := c.Call(ctx, "record", params, &started); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	// Neither a named pipe that nobody reads, nor one whose reader is stuck, may be
+	// waited for after Ctrl-C.
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
@@ -83,6 +86,7 @@ func (a *app) record(ctx context.Context, c *control.Client, name, radio string,
 		ctx, cancel = context.WithTimeout(ctx, duration)
 		defer cancel()
 	}
+	defer context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Now().Add(time.Second)) })()
 	start, size := time.Now(), int64(len(recording.AppendHeader(nil)))
 	var buf []byte
 	err = c.Notifications(ctx, "record", func(params json.RawMessage) error {

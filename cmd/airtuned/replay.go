@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"airtuned/cmd/airtuned/internal/replay"
 	"airtuned/cmd/airtuned/internal/term"
@@ -38,16 +40,21 @@ Exits 1 if the file is damaged, after what could be read.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if policy != "" && !slices.Contains(policies.Names(), policy) {
 				return usagef("", "unknown policy %q, want one of %s", policy, strings.Join(policies.Names(), ", "))
 			}
-			f, err := os.Open(args[0])
+			f, err := os.OpenFile(args[0], os.O_RDONLY|unix.O_NONBLOCK, 0) // it may be a named pipe
 			if err != nil {
 				return err
 			}
 			defer f.Close()
+			ctx := cmd.Context()
+			defer context.AfterFunc(ctx, func() { f.Close() })()
 			rep, err := replay.Run(f, policy)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if errors.Is(err, recording.ErrNewer) {
 				return &failure{exit: exitFailed, code: "newer", err: fmt.Errorf("%s: %w", args[0], err), next: "update airtuned"}
 			}
