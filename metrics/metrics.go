@@ -73,7 +73,7 @@ func Append(b []byte, s *Status, o Options) []byte {
 			r := &s.Radios[j]
 			for k := range r.Stations {
 				st := &r.Stations[k]
-				w.common = append(w.common[:0], "radio", r.Path, "phy", r.Phy, "chip", r.Chip, "station", st.MAC.String())
+				w.common = append(w.common[:0], "radio", r.Path, "phy", r.Phy, "chip", r.Chip, "station", st.MAC.String(), "interface", st.Interface)
 				f.write(&w, st)
 			}
 		}

@@ -38,7 +38,7 @@ func status() *Status {
 			Pending:     tuner.PendingStatus{Frames: 12, MaxFrames: 1424, AirtimeUs: 1234},
 			ResidencyUs: tuner.ResidencyStatus{Mean: 1100, P50: 1000, P95: 2500, P99: 4000},
 			Stations: []tuner.StationStatus{{
-				MAC: wlan.MAC{2, 0, 0, 0, 1, 7}, Limits: limit, PendingUs: 700, RateKbps: 866700,
+				MAC: wlan.MAC{2, 0, 0, 0, 1, 7}, Interface: "wlan0", Limits: limit, PendingUs: 700, RateKbps: 866700,
 				BacklogPackets: 20, AirtimeShare: &share,
 				Total: tuner.Totals{TxBytes: 1 << 40, TxPackets: 1 << 30, Drops: 17, AirtimeUs: 987654321},
 			}},
@@ -90,6 +90,23 @@ func TestText(t *testing.T) {
 			}
 			promtool(t, got)
 		})
+	}
+}
+
+// A scrape in which a series stands twice is refused as a whole. The same station may
+// be on two interfaces of a radio.
+func TestNoSeriesTwice(t *testing.T) {
+	s := status()
+	again := s.Radios[0].Stations[0]
+	again.Interface = "wlan0-1"
+	s.Radios[0].Stations = append(s.Radios[0].Stations, again)
+	seen := map[string]bool{}
+	for _, line := range strings.Split(string(Append(nil, s, Options{Stations: true})), "\n") {
+		series := line[:max(0, strings.LastIndexByte(line, ' '))]
+		if seen[series] && !strings.HasPrefix(line, "#") && line != "" {
+			t.Errorf("twice: %s", series)
+		}
+		seen[series] = true
 	}
 }
 
