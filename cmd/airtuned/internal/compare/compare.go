@@ -277,7 +277,10 @@ func (l *Leg) read(ctx context.Context, r Radio) (Reading, error) {
 		default:
 			return now, nil
 		}
-		if try == patience {
+		// Once measured, a policy does not change by itself, and what was measured
+		// under another is no measurement of this one.
+		measured := !l.Start.IsZero() && now.Policy != l.Policy
+		if try == patience || measured {
 			return now, err
 		}
 		if err := r.Wait(ctx, look); err != nil {

@@ -294,6 +294,20 @@ func TestDisturbed(t *testing.T) {
 			t.Errorf("got %v, returned %v", err, r.lost)
 		}
 	})
+	t.Run("another policy for a moment, as by a second comparison", func(t *testing.T) {
+		r := newSimRadio(t, "one-slow", 1)
+		reads := 0
+		r.meddle = func(r *simRadio) {
+			if reads++; reads == 2 || reads == 4 {
+				s := r.settings
+				s.Policy = map[int]string{2: "observe", 4: r.lent[0]}[reads]
+				_ = r.tuner.Reconfigure(s, r.Now())
+			}
+		}
+		if _, err := Run(t.Context(), o, r, quiet); !errors.Is(err, ErrDisturbed) || len(r.lent) != 1 {
+			t.Errorf("got %v in leg %d", err, len(r.lent))
+		}
+	})
 	t.Run("held", func(t *testing.T) {
 		r := newSimRadio(t, "one-slow", 1)
 		r.meddle = func(r *simRadio) { r.tuner.Hold("a test") }
