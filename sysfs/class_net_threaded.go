@@ -101,7 +101,7 @@ func threadedFile(iface string) (string, error) { return netdevFile(iface, "thre
 // NetdevName reports whether a netdev can have that name (net/core/dev.c,
 // dev_valid_name).
 func NetdevName(s string) bool {
-	return s != "" && s != "." && s != ".." && len(s) < unix.IFNAMSIZ && !strings.ContainsAny(s, "/: \t\n\v\f\r")
+	return s != "" && s != "." && s != ".." && len(s) < unix.IFNAMSIZ && !strings.ContainsAny(s, "/: \t\n\v\f\r\x00")
 }
 
 // netdevFile is the path of a netdev's file.

@@ -128,6 +128,7 @@ func TestParseErrors(t *testing.T) {
 		{"placement", "host: {placement: on}", []string{`f.yaml:1:19: unknown placement "on" (allowed: auto, off)`}},
 		{"interface list", "host: {interfaces: eth0}", []string{`f.yaml:1:20: interfaces must be a list`}},
 		{"interface name", "host: {interfaces: [../x, eth0]}", []string{`f.yaml:1:21: "../x" cannot be the name of an interface`}},
+		{"interface name with NUL", `host: {interfaces: ["a\0"]}`, []string{`f.yaml:1:21: "a\x00" cannot be the name of an interface`}},
 		{"relative socket", "socket: {path: a.sock}", []string{`f.yaml:1:16: path "a.sock" is not absolute`}},
 		{"long socket", "socket: {path: /" + strings.Repeat("a", 107) + "}", []string{`f.yaml:1:16: path is longer than 107 bytes`}},
 		{"syntax", "loop: {sample: 20ms\nradios: ]", []string{`f.yaml:`}},
