@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"airtuned/cmd/airtuned/internal/report"
+	"airtuned/daemon/config"
 	"airtuned/daemon/control"
 	"airtuned/tree"
 )
 
 func newReport(a *app) *cobra.Command {
-	var config string
+	var file string
 	cmd := &cobra.Command{
 		Use:   "report [FILE]",
 		Short: "Make one text for a bug report",
@@ -35,7 +36,7 @@ ones by the same. Look at it before you send it.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := a.report(cmd.Context(), config)
+			text, err := a.report(cmd.Context(), file)
 			if err != nil {
 				return err
 			}
@@ -56,19 +57,21 @@ ones by the same. Look at it before you send it.`,
 			return err
 		},
 	}
-	addConfig(cmd, &config)
+	addConfig(cmd, &file)
 	return cmd
 }
 
 func (a *app) report(ctx context.Context, file string) (string, error) {
-	c, err := loadConfig(file)
-	if err != nil {
-		return "", err
+	c, err := config.Load(file)
+	refused := ""
+	if err != nil { // which is what the report may be about
+		c = config.Default()
+		refused = fmt.Sprintf("(the configuration file cannot be used, these are the defaults: %v)\n", err)
 	}
 	env, done := a.env()
 	defer done()
 	s := report.Source{
-		Env: env, Choose: c.SettingsFor, Config: c.Effective().Marshal(), Etc: tree.Dir("/etc"),
+		Env: env, Choose: c.SettingsFor, Config: append([]byte(refused), c.Effective().Marshal()...), Etc: tree.Dir("/etc"),
 		Versions: fmt.Sprintf("airtuned %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Ask: func(method string, result any) error {
 			client, err := control.Dial(a.socket)
