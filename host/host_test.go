@@ -592,6 +592,22 @@ func TestPatchedRadio(t *testing.T) {
 	m.untouched()
 }
 
+// An interface of a radio is no wired one, even if it is named as one: what the radio's
+// own settings forbid would be done to it.
+func TestRadioNamedAsWired(t *testing.T) {
+	m := newMachine(t)
+	r := m.radio(tuner.Tuning, "")
+	m.put("/sys/class/net/wlan0/threaded", "0\n")
+	h := New(m.env, Settings{})
+	var names []string
+	for _, l := range h.senses.find(Settings{Interfaces: []string{"wlan0", "eth0"}}, []Radio{r}) {
+		names = append(names, l.Name)
+	}
+	if diff := cmp.Diff([]string{"eth0", "phy0"}, names); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+}
+
 // A stock ath10k hides its NAPI: packets are handed on after it.
 func TestStockRadio(t *testing.T) {
 	m := newMachine(t)

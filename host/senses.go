@@ -236,8 +236,11 @@ func difference(before, now sysfs.CPUTable) map[string]map[int]uint64 {
 // find lists the links there are and how their work can be moved.
 func (s *senses) find(settings Settings, radios []Radio) []link {
 	links := []link{}
+	devices, _ := sysfs.Devices(s.env.Sys)
 	for _, name := range settings.Interfaces {
-		if !tree.Exists(s.env.Sys, "class/net/"+name) {
+		// A radio's are treated as its threaded_napi says, named or not.
+		ofRadio := slices.ContainsFunc(devices, func(d sysfs.Device) bool { return slices.Contains(d.Interfaces, name) })
+		if ofRadio || !tree.Exists(s.env.Sys, "class/net/"+name) {
 			continue
 		}
 		l := link{Link: placement.Link{Name: name}, interfaces: []string{name}}
@@ -248,7 +251,6 @@ func (s *senses) find(settings Settings, radios []Radio) []link {
 		l.irqs = sysfs.NetdevIRQs(s.env.Sys, name)
 		links = append(links, s.fill(l))
 	}
-	devices, _ := sysfs.Devices(s.env.Sys)
 	for _, r := range radios {
 		i := slices.IndexFunc(devices, func(d sysfs.Device) bool { return d.Path == r.Path })
 		if i < 0 {
