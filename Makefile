@@ -90,12 +90,6 @@ bench: build ## what the loop costs, beside preads in C and a shell loop, as ben
 	@CGO_ENABLED=0 $(GO) build -buildvcs=false $(GCFLAGS) -o dist/cost ./lab/cost
 	@dist/cost -airtuned ./airtuned $(BENCH)
 
-.PHONY: bench-real
-bench-real: ## the same on mac80211's own files, and of netlink's dumps, in instructions, under QEMU (builds a small kernel once; ten minutes)
-	@mkdir -p dist
-	@CGO_ENABLED=0 $(GO) build -buildvcs=false $(GCFLAGS) -o dist/cost ./lab/cost
-	@lab/cost/real.sh dist/cost $(BENCH)
-
 .PHONY: host-test
 host-test: ## drown a CPU of this machine in softirqs, and see the daemon take work off it (as root; needs veth, iproute2, ethtool)
 	$(GO) test -tags netns -count=1 -v -run '^TestSaturatedCPU$$' ./host
