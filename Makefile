@@ -39,6 +39,7 @@ web-demo: web ## the page of a daemon on a simulated radio, at http://localhost:
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	$(GO) build -o "$$dir/simd" ./lab/simd && { \
 		"$$dir/simd" -socket "$$dir/s" -scenario $(SCENARIO) & \
+		echo "its socket: ./airtuned top --socket $$dir/s"; \
 		./airtuned-web --socket "$$dir/s"; kill $$!; wait; }
 
 .PHONY: web-test

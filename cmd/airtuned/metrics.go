@@ -18,7 +18,7 @@ func newMetrics(a *app) *cobra.Command {
 node_exporter. When no daemon answers it prints airtuned_up 0 and exits 5.
 To be scraped over HTTP, run airtuned-web.`,
 		Example: `  airtuned metrics
-  airtuned metrics | sponge /var/lib/prometheus/node-exporter/airtuned.prom`,
+  airtuned metrics --stations`,
 		GroupID: groupTry,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
