@@ -13,6 +13,7 @@ import (
 
 	"airtuned/daemon/config"
 	"airtuned/radiosim"
+	"airtuned/tree/treetest"
 	"airtuned/tuner"
 )
 
@@ -139,9 +140,17 @@ func TestKnownDifference(t *testing.T) {
 // scenarios are those that false positives are looked for in, by turns.
 var scenarios = []string{"one-slow", "one-fast", "fast-and-slow", "slow-host", "four-fast"}
 
+// skipUnderRace skips what has nothing that could race.
+func skipUnderRace(t *testing.T) {
+	if treetest.UnderRace() {
+		t.Skip("each simulation is one goroutine, and long")
+	}
+}
+
 // TestFalsePositives holds delay against itself, in full simulations: at most 5 %
 // of experiments may find a difference. By default only a few are made.
 func TestFalsePositives(t *testing.T) {
+	skipUnderRace(t)
 	var mu sync.Mutex
 	found := 0
 	t.Run("seeds", func(t *testing.T) {
@@ -178,6 +187,7 @@ func TestFalsePositives(t *testing.T) {
 // TestFalsePositivesRecorded deals one long run's intervals out to two sides, by
 // 2000 seeds: the intervals are what they are, drift and correlation included.
 func TestFalsePositivesRecorded(t *testing.T) {
+	skipUnderRace(t)
 	r := newSimRadio(t, "one-slow", 3)
 	if err := r.Lend(t.Context(), "delay", 0); err != nil {
 		t.Fatal(err)
@@ -224,6 +234,7 @@ func TestFalsePositivesRecorded(t *testing.T) {
 // TestFalsePositivesWorst is where the intervals have nothing but correlation: a
 // random walk, a trend, a sawtooth as long as a round, heavy tails, and ties.
 func TestFalsePositivesWorst(t *testing.T) {
+	skipUnderRace(t)
 	series := map[string]func(*rand.Rand) func(int) float64{
 		"random walk": func(r *rand.Rand) func(int) float64 {
 			x := 100.0
