@@ -89,6 +89,9 @@ func (m Machine) Run(ctx context.Context) (End, error) {
 		return End{console.Bytes(), "was killed after " + m.RealTime.String(), false}, nil
 	case !unwatch():
 		return End{console.Bytes(), "was interrupted", false}, nil
+	case err != nil && bytes.Contains(console.Bytes(), []byte("reboot: System halted")):
+		// The machine had ended by then. A busy host rarely sees UML abort when it cleans up.
+		return End{console.Bytes(), "halted, and its process ended by " + err.Error(), true}, nil
 	case err != nil:
 		return End{console.Bytes(), "ended by " + err.Error(), false}, nil
 	}
