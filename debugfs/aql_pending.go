@@ -17,6 +17,14 @@ type AQLPending struct {
 
 const aqlPending = "aql_pending"
 
+// Its usual rows, up to their numbers.
+const (
+	aqlPendingHeader = "AC     AQL pending"
+	aqlPendingTotal  = "total  "
+)
+
+var aqlPendingRows = [wlan.NumAC]string{wlan.VO: "VO     ", wlan.VI: "VI     ", wlan.BE: "BE     ", wlan.BK: "BK     "}
+
 // ParseAQLPending reads
 //
 //	AC     AQL pending
@@ -35,6 +43,21 @@ func ParseAQLPending(b []byte, out *AQLPending) error {
 	}
 	var found acSet
 	hasTotal := false
+	if line, rest := cutLine(b); string(line) == aqlPendingHeader {
+		b = rest
+	}
+	for _, ac := range wlan.ACs { // in the kernel's order
+		us, rest, ok := cutRow(b, aqlPendingRows[ac], " us\n")
+		if !ok {
+			break
+		}
+		out.ACUs[ac] = int32(us)
+		found.add(ac)
+		b = rest
+	}
+	if us, rest, ok := cutRow(b, aqlPendingTotal, " us\n"); ok {
+		out.TotalUs, hasTotal, b = int32(us), true, rest
+	}
 	for len(b) > 0 {
 		var line []byte
 		line, b = cutLine(b)

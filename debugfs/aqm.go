@@ -1,5 +1,7 @@
 package debugfs
 
+import "strings"
+
 // AQM is the state of the radio's fq, above the driver. A field is valid where
 // Has tells so.
 type AQM struct {
@@ -40,6 +42,58 @@ const (
 
 const aqm = "aqm"
 
+const aqmHeader = "access name value"
+
+// aqmRows are the rows, in the kernel's order, up to their numbers.
+var aqmRows = [...]struct {
+	text string
+	is   AQMFields
+}{
+	{"R fq_flows_cnt ", AQMFlows},
+	{"R fq_backlog ", AQMBacklog},
+	{"R fq_overlimit ", AQMOvermemory}, // sic
+	{"R fq_overmemory ", AQMOverlimit}, // sic
+	{"R fq_collisions ", AQMCollisions},
+	{"R fq_memory_usage ", AQMMemoryUsage},
+	{"RW fq_memory_limit ", AQMMemoryLimit},
+	{"RW fq_limit ", AQMLimit},
+	{"RW fq_quantum ", AQMQuantum},
+}
+
+// aqmField is what a row of that name is about, 0 if there is none.
+func aqmField(name []byte) AQMFields {
+	for i := range aqmRows {
+		if _, n, _ := strings.Cut(aqmRows[i].text, " "); n == string(name)+" " {
+			return aqmRows[i].is
+		}
+	}
+	return 0
+}
+
+func (a *AQM) set(field AQMFields, v uint32) {
+	switch field {
+	case AQMFlows:
+		a.Flows = v
+	case AQMBacklog:
+		a.BacklogPackets = v
+	case AQMOverlimit:
+		a.Overlimit = v
+	case AQMOvermemory:
+		a.Overmemory = v
+	case AQMCollisions:
+		a.Collisions = v
+	case AQMMemoryUsage:
+		a.MemoryUsageBytes = v
+	case AQMMemoryLimit:
+		a.MemoryLimitBytes = v
+	case AQMLimit:
+		a.LimitPackets = v
+	case AQMQuantum:
+		a.QuantumBytes = v
+	}
+	a.Has |= field
+}
+
 // ParseAQM reads
 //
 //	access name value
@@ -60,33 +114,24 @@ func ParseAQM(b []byte, out *AQM) error {
 	for len(b) > 0 && b[len(b)-1] != '\n' {
 		b = b[:len(b)-1]
 	}
+	if line, rest := cutLine(b); string(line) == aqmHeader {
+		b = rest
+	}
+	for i := range aqmRows {
+		v, rest, ok := cutRow(b, aqmRows[i].text, "\n")
+		if !ok {
+			break // what is left may be rows all the same
+		}
+		out.set(aqmRows[i].is, v)
+		b = rest
+	}
 	for len(b) > 0 {
 		var line []byte
 		line, b = cutLine(b)
 		_, rest := cutField(line)
 		name, rest := cutField(rest)
-		var field *uint32
-		var bit AQMFields
-		switch string(name) {
-		case "fq_flows_cnt":
-			field, bit = &out.Flows, AQMFlows
-		case "fq_backlog":
-			field, bit = &out.BacklogPackets, AQMBacklog
-		case "fq_overlimit": // sic
-			field, bit = &out.Overmemory, AQMOvermemory
-		case "fq_overmemory": // sic
-			field, bit = &out.Overlimit, AQMOverlimit
-		case "fq_collisions":
-			field, bit = &out.Collisions, AQMCollisions
-		case "fq_memory_usage":
-			field, bit = &out.MemoryUsageBytes, AQMMemoryUsage
-		case "fq_memory_limit":
-			field, bit = &out.MemoryLimitBytes, AQMMemoryLimit
-		case "fq_limit":
-			field, bit = &out.LimitPackets, AQMLimit
-		case "fq_quantum":
-			field, bit = &out.QuantumBytes, AQMQuantum
-		default:
+		field := aqmField(name)
+		if field == 0 {
 			continue
 		}
 		v, _, ok := cutU32(rest)
@@ -94,8 +139,7 @@ func ParseAQM(b []byte, out *AQM) error {
 			value, _ := cutField(rest)
 			return garbled(aqm, "row "+string(name), number, value)
 		}
-		*field = v
-		out.Has |= bit
+		out.set(field, v)
 	}
 	// The first rows always fit.
 	if out.Has&AQMBacklog == 0 {

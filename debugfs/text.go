@@ -148,6 +148,25 @@ func cutU32(b []byte) (v uint32, rest []byte, ok bool) {
 	return v, rest, ok
 }
 
+// cutRow cuts a row known by sight off a text: before, a number of at most nine
+// digits, after. If the text begins otherwise, ok is false, and it may still be a
+// row: it takes cutLine and cutField to know.
+func cutRow(b []byte, before, after string) (v uint32, rest []byte, ok bool) {
+	from := len(before)
+	if len(b) <= from || string(b[:from]) != before {
+		return 0, b, false
+	}
+	i := from
+	for i < len(b) && i-from < 9 && b[i]-'0' <= 9 {
+		v = v*10 + uint32(b[i]-'0')
+		i++
+	}
+	if end := i + len(after); i > from && end <= len(b) && string(b[i:end]) == after {
+		return v, b[end:], true
+	}
+	return 0, b, false
+}
+
 // parseI32 reads what the kernel prints with %d, or with %u of a signed
 // counter: 4294967295 is -1.
 func parseI32(b []byte) (int32, bool) {
