@@ -237,9 +237,10 @@ func (t *Tuner) originals() (wlan.Limits, bool) {
 	found := wlan.Limits{AC: t.inForce.AC, ThresholdUs: 0}
 	changed := false
 	for _, ac := range wlan.ACs {
-		value, ok := t.journal.original(limitKnob(ac))
-		if l, err := parseLimit(value); ok && err == nil {
-			found.AC[ac], changed = l, true
+		if value, ok := t.journal.original(limitKnob(ac)); ok {
+			if l, err := parseLimit(value); err == nil {
+				found.AC[ac], changed = l, true
+			}
 		}
 	}
 	if value, ok := t.journal.original(knobThreshold); ok {
