@@ -190,3 +190,69 @@ func TestManyStationsFewFiles(t *testing.T) {
 		t.Errorf("%d files open: they are opened anew for each window", open)
 	}
 }
+
+// The queues of a station that is idle are looked at seldom, but what wakes it up
+// is seen at once.
+func TestIdleStation(t *testing.T) {
+	const (
+		sent   = aqmTitle + "0 2 0 0 1 0 0 0 0 1500001000 1000001 0x0(RUN)\n"
+		waits  = aqmTitle + "0 2 1000 1 2 0 0 0 0 1500000000 1000000 0x0(RUN)\n"
+		radio  = "access name value\nR fq_flows_cnt 4096\nR fq_backlog 1\n"
+		booked = "RX: 0 us\nTX: 7000100 us\nWeight: 256\nDeficit: VO: 0 us VI: 0 us BE: 0 us BK: 0 us\n"
+		never  = "RX: 0 us\nTX: 0 us\nWeight: 256\nDeficit: VO: 0 us VI: 0 us BE: 0 us BK: 0 us\n"
+		inAir  = "Q depth: VO: 0 us VI: 0 us BE: 90 us BK: 0 us\nQ limit[low/high]: VO: 5000/12000 VI: 5000/12000 BE: 5000/12000 BK: 5000/12000\n"
+	)
+	for _, tt := range []struct {
+		name  string
+		files map[string]string // of the station, or below the radio's folder
+		first map[string]string
+		want  int // the window that notices
+	}{
+		{"nothing but its queues", map[string]string{"aqm": sent}, nil, idleWindows - quietWindows - 1},
+		{"airtime is booked", map[string]string{"aqm": sent, "airtime": booked}, nil, 1},
+		{"airtime is pending", map[string]string{"aqm": sent, "aql": inAir}, nil, 1},
+		{"it sleeps and something waits", map[string]string{"aqm": waits, "../../../aqm": radio}, nil, 2},
+		{"the driver books nothing", map[string]string{"aqm": sent}, map[string]string{"airtime": never}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newPhyFolder(t)
+			f.write("aqm", "access name value\nR fq_flows_cnt 4096\nR fq_backlog 0\n")
+			f.join("wlan0", 1)
+			put := func(files map[string]string) {
+				for name, text := range files {
+					f.write(stationName("wlan0", 1)+"/"+name, text)
+				}
+			}
+			put(tt.first)
+			s := newSenses(f.debug, f.phy)
+			defer s.close()
+			if err := s.scan(); err != nil {
+				t.Fatal(err)
+			}
+			look := func() bool {
+				if err := s.sample(); err != nil {
+					t.Fatal(err)
+				}
+				o := s.observe(time.Unix(0, 0), 200*time.Millisecond, wlan.Limits{}, false)
+				return len(o.Stations) == 1 && o.Stations[0].Active
+			}
+			for range quietWindows + 2 { // the first counts nothing, and is due
+				if look() {
+					t.Fatal("active before anything was sent")
+				}
+			}
+			put(tt.files)
+			for window := 1; ; window++ {
+				if look() {
+					if window != tt.want {
+						t.Errorf("noticed in window %d, want %d", window, tt.want)
+					}
+					return
+				}
+				if window > idleWindows {
+					t.Fatal("not noticed")
+				}
+			}
+		})
+	}
+}
