@@ -31,6 +31,7 @@ type machine struct {
 	dir      string
 	phy      string   // the radio's folder in debugfs
 	stations []string // their folders
+	real     bool     // the kernel's own files, of idle stations
 }
 
 // newMachine makes the files of a QCA9888 with that many busy stations.
@@ -102,7 +103,14 @@ var stationAQM = "tid ac backlog-bytes backlog-packets new-flows drops marks ove
 // reading to the next does change, on its way from the file.
 type kernel struct {
 	tree.Dir
-	active int // stations that are sent something; the first ones
+	active int  // stations that are sent something; the first ones
+	real   bool // the files are those of an idle radio
+}
+
+// busy is what stands in for the texts of an idle radio, by the file's name.
+var busy = map[string]string{
+	"aql_pending": aqlPending, "aqm": radioAQM,
+	"stations/aqm": stationAQM, "stations/aql": stationAQL, "stations/airtime": stationAirtime,
 }
 
 // moving are the numbers that change, by the file's name: the text that stands
@@ -133,6 +141,9 @@ func (k kernel) Open(name string) (tree.File, error) {
 		low, _ := strconv.ParseUint(name[i+1:i+3], 16, 8)
 		high, _ := strconv.ParseUint(name[i-2:i], 16, 8)
 		if int(high<<8|low) >= k.active {
+			if k.real && key == "airtime" {
+				return &live{File: f, text: stationAirtime}, nil // it was sent something once
+			}
 			return f, nil
 		}
 		key = "stations/" + key
@@ -143,6 +154,10 @@ func (k kernel) Open(name string) (tree.File, error) {
 		return nil, err
 	}
 	l := &live{File: f}
+	if text := busy[key]; k.real && text != "" {
+		l.text = text
+		n = copy(buf, text)
+	}
 	from := 0
 	for _, m := range moving[key] {
 		at := bytes.Index(buf[from:n], []byte(m.text))
@@ -159,6 +174,7 @@ func (k kernel) Open(name string) (tree.File, error) {
 // live is a file whose numbers move.
 type live struct {
 	tree.File
+	text   string // in place of the file's, unless empty
 	moving []place
 }
 
@@ -170,8 +186,11 @@ type place struct {
 
 func (l *live) ReadFresh(p []byte) (int, error) {
 	n, err := l.File.ReadFresh(p)
-	if err != nil || n == len(p) {
+	if err != nil || n == len(p) || len(l.text) >= len(p) {
 		return n, err
+	}
+	if l.text != "" {
+		n = copy(p, l.text)
 	}
 	for i := range l.moving {
 		m := &l.moving[i]
@@ -189,7 +208,7 @@ func (l *live) ReadFresh(p []byte) (int, error) {
 
 // Write does what mac80211 does with a limit.
 func (k kernel) Write(name string, command []byte) error {
-	if filepath.Base(name) != "aql_txq_limit" {
+	if k.real || filepath.Base(name) != "aql_txq_limit" {
 		return k.Dir.Write(name, command)
 	}
 	var ac wlan.AC
