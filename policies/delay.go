@@ -69,6 +69,10 @@ type delay struct {
 	lower, less, more evidence
 	moreFull          bool
 	noise             noise
+	// rose tells that L last doubled. overshot is set until it is known what
+	// half-way back costs, back what is known of it.
+	rose, overshot bool
+	back           evidence
 
 	// waiting is how many stations have packets waiting, smoothed, crowd what it
 	// was when it last was different enough to matter.
@@ -332,7 +336,7 @@ func (d *delay) reweigh(shift float64) {
 
 // restart forgets everything and begins the search at startUs.
 func (d *delay) restart() {
-	d.frameUs, d.residencyUs, d.spent = 0, 0, 0
+	d.frameUs, d.residencyUs, d.spent, d.rose = 0, 0, 0, false
 	d.words.half, d.words.twice = outcome{}, outcome{}
 	d.noise.variance = noiseFirst * noiseFirst
 	d.limitUs = d.bound(startUs)
@@ -399,6 +403,8 @@ func (d *delay) at(k kind) float64 {
 		return d.bound(d.limitUs / 2)
 	case doubled:
 		return d.bound(d.limitUs * 2)
+	case between:
+		return d.bound(d.limitUs / math.Sqrt2)
 	}
 	return d.limitUs
 }

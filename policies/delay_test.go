@@ -81,6 +81,41 @@ func TestProbeMustSayTwice(t *testing.T) {
 	}
 }
 
+// After twice as much was found to be better, half-way back is tried, which is often
+// as good.
+func TestHalfWayBack(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		knee float64 // times as far
+		want float64 // times the limit before
+	}{
+		{"it costs nothing", 1, math.Sqrt2},
+		{"it costs too much", 2.5, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlant(700)
+			p.noise = 0.002
+			d := searched(t, p)
+			was := d.limitUs
+			p.kneeUs *= tt.knee
+			for range 2 {
+				d.tried, d.middle = doubled, d.before+0.1
+				d.leap(p.now, 0.1, false)
+			}
+			if d.limitUs != 2*was {
+				t.Fatalf("two probes moved the limit from %.0f to %.0f us", was, d.limitUs)
+			}
+			d.discard() // the result above was made up
+			for now := p.now; d.overshot && p.now.Sub(now) < 6*time.Second; {
+				p.run(d, p.windowLength())
+			}
+			if d.overshot || math.Abs(d.limitUs/(tt.want*was)-1) > 0.01 {
+				t.Errorf("the limit was %.0f us, then twice that, now %.0f, want %.0f", was, d.limitUs, tt.want*was)
+			}
+		})
+	}
+}
+
 func TestStrangersStartTheSearch(t *testing.T) {
 	p := newPlant(700)
 	d := searched(t, p)

@@ -14,6 +14,7 @@ const (
 	above               // what a step up gains
 	halved              // what half would cost
 	doubled             // what twice as much would gain
+	between             // what half-way back from twice as much would cost
 )
 
 // trial is one limit held until it is known what it delivers.
@@ -157,6 +158,9 @@ func (d *delay) conclude(now time.Time, lnE float64) {
 	case below:
 		d.weigh(&d.less, -gain)
 		d.decide(now, full)
+	case between:
+		d.weigh(&d.back, -gain)
+		d.comeBack(now)
 	case above:
 		d.moreFull = d.middleFull
 		d.weigh(&d.more, gain)
@@ -307,6 +311,7 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 		return
 	}
 	if follow {
+		d.rose = k == doubled
 		d.spent -= gain
 		d.move(d.at(k))
 		d.words.followed(k, measured)
@@ -334,6 +339,24 @@ func (d *delay) leap(now time.Time, gain float64, full bool) {
 		d.up.rarer(now)
 	default:
 		d.down.rarer(now)
+	}
+}
+
+// comeBack goes half-way back to where L was before it doubled, if that costs as
+// little as steps down may: that L/2 is too little says no more than that the knee
+// is somewhere between.
+func (d *delay) comeBack(now time.Time) {
+	to := d.at(between)
+	most := allowed(d.limitUs, to)
+	err := d.noise.of(&d.back)
+	switch {
+	case d.back.mean+downErrors*err < cheapPart*most:
+		d.stepDown(now, to)
+		d.before, d.hasBefore = d.middle, true
+		d.more = evidence{}
+		d.overshot = false
+	case d.back.n >= evidenceLeast, d.back.mean-downErrors*err > dearPart*most:
+		d.overshot = false
 	}
 }
 
@@ -365,6 +388,7 @@ func (d *delay) startStepping(now time.Time) {
 		d.hasBefore = false
 	}
 	d.phase = stepping
+	d.overshot, d.rose, d.back = d.rose, false, evidence{}
 	d.lower, d.less, d.more = evidence{}, evidence{}, evidence{}
 	d.moreFull = false
 	d.rest, d.restUntil, d.busyUntil = 0, now, now.Add(busyFor)
@@ -402,6 +426,8 @@ func (d *delay) next(now time.Time) kind {
 	switch {
 	case !d.hasBefore:
 		return atL
+	case d.overshot && d.room(between):
+		return between
 	case !now.Before(d.up.due) && d.room(doubled):
 		return doubled
 	case !now.Before(d.down.due) && d.room(halved) && !d.steep():
@@ -438,6 +464,8 @@ func (d *delay) room(k kind) bool {
 		return far < math.Log(stepRatio)/2
 	case above:
 		return far > -math.Log(stepRatio)/2
+	case between:
+		return far < -math.Ln2/4
 	case halved:
 		return far < -math.Ln2/2
 	}

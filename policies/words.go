@@ -102,7 +102,7 @@ func (s saying) String() string {
 	switch {
 	case s.idle:
 		text = noDemand
-	case s.kind == below:
+	case s.kind == below, s.kind == between:
 		text = fmt.Sprintf("trying a little less than %d us", s.limitUs)
 	case s.kind == above:
 		text = fmt.Sprintf("trying a little more than %d us", s.limitUs)
