@@ -85,17 +85,17 @@ SOAK ?= 24h
 soak: ## a day of random joins, rates and loads on the simulated radio, hour by hour (SOAK=2h)
 	$(GO) test ./radiosim -count=1 -run '^TestSoak$$' -v -timeout 0 -args -soak $(SOAK)
 
+dist/cost: FORCE
+	@mkdir -p dist
+	@CGO_ENABLED=0 $(GO) build -buildvcs=false $(GCFLAGS) -o dist/cost ./lab/cost
+
 .PHONY: bench bench-memory bench-real
 bench: bench-memory bench-real ## what the loop costs, beside preads in C, a shell loop and netlink, as benchstat reads it (BENCH="-rounds 5")
 
-bench-memory: build ## on files in memory, which cost nothing to read; and the daemon's memory and start
-	@mkdir -p dist
-	@CGO_ENABLED=0 $(GO) build -buildvcs=false $(GCFLAGS) -o dist/cost ./lab/cost
+bench-memory: build dist/cost ## on files in memory, which cost nothing to read; and the daemon's memory and start
 	@dist/cost -airtuned ./airtuned $(BENCH)
 
-bench-real: ## on mac80211's own files, in instructions, under QEMU (Debian; builds a small kernel once, seven minutes)
-	@mkdir -p dist
-	@CGO_ENABLED=0 $(GO) build -buildvcs=false $(GCFLAGS) -o dist/cost ./lab/cost
+bench-real: dist/cost ## on mac80211's own files, in instructions, under QEMU (Debian; builds a small kernel once, seven minutes)
 	@lab/cost/real.sh dist/cost -rounds 1 $(BENCH)
 
 .PHONY: host-test
